@@ -1,0 +1,203 @@
+"""What a catalog holds: facts with their provenance, entries made of facts, dated prices. Frozen, no behaviour."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+BASES: tuple[str, ...] = ("measured", "published", "derived", "judgement")
+CONFIDENCES: tuple[str, ...] = ("high", "medium", "low")
+REGIONS: tuple[str, ...] = ("global", "china", "us", "eu")
+CURRENCIES: tuple[str, ...] = ("USD", "CNY", "EUR")
+PRECISIONS: tuple[str, ...] = ("day", "month", "year")
+STATUSES: tuple[str, ...] = ("ok", "outlier", "suspect", "older", "superseded")
+PURCHASE_KINDS: tuple[str, ...] = ("server", "card", "baseboard", "rack")
+SEGMENTS: tuple[str, ...] = ("hyperscaler", "neocloud", "marketplace", "domestic-cloud", "domestic-monthly", "contract")
+COMPUTE_TYPES: tuple[str, ...] = ("16bit", "fp8", "int8", "fp4")
+DOMAIN_CARDS: tuple[int, ...] = (0, 2, 4, 8, 72)
+
+EXTRA_FACTS: dict[str, dict[str, str]] = {
+    "gpu": {"link_total_gb_per_s": "GB/s", "peak_int4_tops": "TOP/s"},
+    "model": {"active_parameters_b": "1e9"},
+    "quantization": {},
+    "engine": {},
+    "host": {},
+    "link": {},
+}
+"""Facts an entry may carry that no formula reads: kind -> name -> unit. All others are leaves of reports.columns."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number and where it comes from. ``at`` is the day (or month, or year) it was true or looked up."""
+
+    value: float
+    low: float | None
+    high: float | None
+    basis: str
+    source: str
+    at: str
+    confirmed: bool
+    confidence: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A thing of the catalog: an id people can type, other names for it, and its facts."""
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    facts: Mapping[str, Fact]
+    note: str = ""
+    file: str = ""
+    """Path inside its catalog folder, prefixed by the folder's name for an overlay."""
+
+    def value(self, fact: str) -> float:
+        """The number of a fact; NaN when the entry does not have it."""
+        found = self.facts.get(fact)
+        return found.value if found else float("nan")
+
+
+@dataclass(frozen=True)
+class Gpu(Entry):
+    """A card. ``nvlink`` names the fast link between cards (NVLink or the maker's equivalent), if it has one."""
+
+    vendor: str = ""
+    arch: str = ""
+    form_factor: str = ""
+    memory_type: str = ""
+    compute_capability: str = ""
+    release_year: int = 0
+    nvlink: str | None = None
+    nvlink_domain_cards: int = 0
+    pcie: str = ""
+    host: str = ""
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+    """Facts that break a sanity rule on purpose, with the reason."""
+
+
+@dataclass(frozen=True)
+class ModelEntry(Entry):
+    """A language model."""
+
+    huggingface_id: str = ""
+    family: str = ""
+    architecture: str = ""
+    native_dtype: str = ""
+    max_context_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a quantization costs in answers, and who says so."""
+
+    text: str
+    basis: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Quantization(Entry):
+    """A weight format. ``compute_types`` are in order of preference, 16bit last."""
+
+    compute_types: tuple[str, ...] = ("16bit",)
+    native_archs: tuple[str, ...] = ()
+    """First words of ``Gpu.arch`` whose cards may use the types before 16bit; empty: every card with the peak."""
+    moe_facts: Mapping[str, Fact] = field(default_factory=dict)
+    """Facts that replace the plain ones for models with experts."""
+    quality: Quality = Quality("", "judgement", "")
+
+    def compute_types_on(self, arch: str) -> tuple[str, ...]:
+        """Compute types worth trying on cards of an architecture, in order of preference."""
+        native = not self.native_archs or arch.split(" ")[0] in self.native_archs
+        return self.compute_types if native else self.compute_types[-1:]
+
+
+@dataclass(frozen=True)
+class Engine(Entry):
+    """A serving engine."""
+
+
+@dataclass(frozen=True)
+class Host(Entry):
+    """A server (or rack) that cards are bought in."""
+
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Link(Entry):
+    """A way cards talk to each other; its facts depend on how many take part. ``facts`` is empty."""
+
+    kind: str = "pcie"
+    points: Mapping[int, Mapping[str, Fact]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One arguable number: low, mid and high, and why."""
+
+    name: str
+    region: str
+    currency: str
+    low: float
+    mid: float
+    high: float
+    unit: str
+    basis: str
+    source: str
+    locator: str
+    checked_on: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where facts come from."""
+
+    id: str
+    title: str
+    locator: str
+    licence: str
+    checked_on: str
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Everything known before a scenario is read. Dictionaries are keyed by id and must not be changed."""
+
+    gpus: Mapping[str, Gpu]
+    models: Mapping[str, ModelEntry]
+    quantizations: Mapping[str, Quantization]
+    engines: Mapping[str, Engine]
+    hosts: Mapping[str, Host]
+    links: Mapping[str, Link]
+    assumptions: Mapping[tuple[str, str], Assumption]
+    sources: Mapping[str, Source]
+    rental: pd.DataFrame
+    purchase: pd.DataFrame
+    api: pd.DataFrame
+    exchange: pd.DataFrame
+    files: tuple[tuple[str, str], ...] = ()
+    """(relative path, SHA-256) of every file read, in the order read."""
+    overlays: tuple[str, ...] = ()
+    """Overlay folders, in the order applied."""
+
+
+def as_date(text: str) -> datetime.date:
+    """Earliest day of ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``; ValueError otherwise."""
+    parts = text.split("-")
+    widths = [len(part) for part in parts]
+    if widths not in ([4], [4, 2], [4, 2, 2]) or not all(part.isdecimal() and part.isascii() for part in parts):
+        raise ValueError(text)
+    numbers = [int(part) for part in parts] + [1, 1]
+    return datetime.date(*numbers[:3])
+
+
+Row = dict[str, Any]

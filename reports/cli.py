@@ -1,0 +1,413 @@
+"""The command line: one thin verb each, which parses, calls and prints; nothing is decided here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from reports.errors import GpubookError, InputError, Problem
+
+if TYPE_CHECKING:
+    from reports.catalog.records import Catalog
+
+GOOD, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DEBUG = "--debug"
+
+app = typer.Typer(
+    name="gpubook",
+    help="Which GPU cards to run language models on, how many, how connected, rent or buy: with the evidence.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Everywhere: --debug shows the traceback of an error. NO_COLOR is honoured.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+catalog_app = typer.Typer(no_args_is_help=True, help="Look into the catalogs.", rich_markup_mode=None)
+app.add_typer(catalog_app, name="catalog")
+
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change one value of the scenario; logged.")
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--override", metavar="NAME", help="Apply one of the scenario's named overrides.")
+]
+Catalogs = Annotated[
+    list[Path] | None, typer.Option("--catalog", metavar="DIR", help="Lay a folder of own facts over the catalogs.")
+]
+Period = Annotated[str | None, typer.Option("--period", metavar="YYYY-MM", help="Report on another month.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but problems.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, problems included.")]
+One = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file.", show_default=False)]
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder that reports are written under.")] = Path(
+        "out"
+    ),
+    period: Period = None,
+    sets: Sets = None,
+    overrides: Overrides = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Evaluate scenarios and write their workbooks, PDFs, results and manifests."""
+    _refuse_doubles(scenarios)
+    from reports import pipeline
+
+    options: dict[str, Any] = {
+        "sets": sets or (), "overrides": overrides or (), "catalog": catalog or (), "period": period,
+    }  # fmt: skip
+    done: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    failed = 0
+    for path in scenarios:
+        try:
+            with _progress(path.stem, quiet or as_json) as progress:
+                result = pipeline.build(path, out=out, progress=progress, **options)
+        except InputError as error:
+            problems += error.problems
+        except Exception as error:  # the other scenarios of the batch are still written
+            failed += 1
+            _unexpected(error, context.obj == DEBUG, str(path))
+        else:
+            answer = pipeline.answer(result.run, result.run.scenario.languages[0])
+            files = [{"path": str(file), "bytes": file.stat().st_size} for file in result.files]
+            done.append({"scenario": str(path), "files": files, "answer": answer})
+            if not (quiet or as_json):
+                _print_result(result.files, answer)
+    if as_json:
+        print(_json({"built": done, "problems": _problem_records(problems)}))
+    elif problems:
+        _print_problems(problems)
+    if len(done) < len(scenarios):
+        raise typer.Exit(SOME_FAILED if done or failed else BAD_INPUT)
+
+
+def _refuse_doubles(scenarios: Sequence[Path]) -> None:
+    """Two files of one name would write into one folder."""
+    stems = [path.stem for path in scenarios]
+    doubles = [path for path in scenarios if stems.count(path.stem) > 1]
+    if doubles:
+        raise InputError(
+            Problem(str(path), "has the same name as another scenario of this build", expected="different file names")
+            for path in doubles
+        )
+
+
+def _print_result(files: Sequence[Path], answer: Sequence[str]) -> None:
+    width = max(len(str(file)) for file in files)
+    for file in files:
+        print(f"{file!s:<{width}}  {_size(file.stat().st_size):>9}")
+    print()
+    for line in answer:
+        print(line)
+
+
+def _size(size: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000  # type: ignore[assignment]
+    return f"{size:.1f} GB"
+
+
+@app.command()
+def check(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH...]", help="Scenario files, or folders of them (default: scenarios/)."),
+    ] = None,
+    sets: Sets = None,
+    overrides: Overrides = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Validate catalogs and scenarios; list every problem with file and line."""
+    from reports.catalog.read import read_catalog
+    from reports.scenario.check import check_scenarios, scenario_files
+
+    given = list(paths) if paths else [folder for folder in (Path("scenarios"),) if folder.is_dir()]
+    book = read_catalog(tuple(catalog or ()))
+    files = scenario_files(given)
+    problems = check_scenarios(files, book, sets=sets or (), overrides=overrides or ())
+    if problems:
+        _fail(problems, as_json)
+    if as_json:
+        print(_json({"scenarios": [str(file) for file in files], "problems": []}))
+    elif not quiet:
+        for file in files:
+            print(f"{file}: good")
+        print(f"catalogs: good ({len(book.gpus)} cards, {len(book.models)} models, {len(book.rental)} rental offers)")
+
+
+@app.command()
+def explain(
+    scenario: One,
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Id that `gpubook matrix` lists.")],
+    period: Period = None,
+    sets: Sets = None,
+    overrides: Overrides = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Show the evidence of one candidate: each formula with its numbers, units and sources."""
+    from reports import explain as evidence_of
+    from reports.strict_yaml import did_you_mean
+
+    run = _evaluated(scenario, period, sets, overrides, catalog, quiet or as_json)
+    found = evidence_of.evidence(run, candidate)
+    if not found:
+        ids = run.candidates["candidate_id"].astype(str)
+        raise InputError(
+            Problem(str(scenario), "no such candidate", read=f'"{candidate}"',
+                    expected=f"one of the {len(ids)} ids that `gpubook matrix` lists, such as {ids.iloc[0]}",
+                    hint=did_you_mean(candidate, ids))
+        )
+    if as_json:
+        print(_json([one.plain() for one in found]))
+    elif not quiet:
+        print("\n\n".join(evidence_of.as_text(one) for one in found))
+
+
+@app.command()
+def matrix(
+    scenario: One,
+    form: Annotated[str, typer.Option("--format", metavar="csv|json|parquet", help="What is written.")] = "csv",
+    period: Period = None,
+    sets: Sets = None,
+    overrides: Overrides = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Write every evaluated candidate to standard output, for other tools."""
+    from reports.strict_yaml import did_you_mean
+
+    form = "json" if as_json else form
+    forms = ("csv", "json", "parquet")
+    if form not in forms:
+        raise InputError(Problem("--format", "unknown format", read=f'"{form}"', expected=", ".join(forms),
+                                 hint=did_you_mean(form, forms)))
+    if form == "parquet" and sys.stdout.isatty():
+        raise InputError(Problem("--format", "parquet is not for a terminal", hint="add > FILE.parquet"))
+    from reports.outputs import results_frame
+
+    frame = results_frame(_evaluated(scenario, period, sets, overrides, catalog, quiet))
+    if form == "csv":
+        frame.to_csv(sys.stdout, index=False, lineterminator="\n")
+    elif form == "json":
+        frame.to_json(sys.stdout, orient="records", force_ascii=False, double_precision=15, lines=False, indent=1)
+        print()
+    else:
+        sys.stdout.buffer.write(frame.to_parquet(index=False))
+    sys.stdout.flush()
+
+
+@catalog_app.command("list")
+def catalog_list(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="Such as gpu, model, rental.")] = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """List the entries or rows of one kind; without a kind, the kinds and how many there are."""
+    from reports.catalog.browse import KINDS, list_frame
+
+    book = _catalog(catalog)
+    if kind is None:
+        counts = {word: len(getattr(book, table)) for word, table in KINDS.items()}
+        _print_records([{"kind": word, "entries": count} for word, count in counts.items()], quiet, as_json)
+    else:
+        with _known("catalog list"):
+            frame = list_frame(book, kind)
+        _print_records(frame.to_dict("records"), quiet, as_json)
+
+
+@catalog_app.command("show")
+def catalog_show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Id or alias of an entry.", show_default=False)],
+    kind: Annotated[str | None, typer.Option("--kind", metavar="KIND", help="If a name is several things.")] = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Show one entry: every fact with its unit, source, date and basis."""
+    from reports.terminal import entry_record, find_entry
+
+    with _known("catalog show"):
+        entry, facts = find_entry(_catalog(catalog), name, kind)
+    record = entry_record(entry)
+    if as_json:
+        print(_json({**record, "facts": facts.to_dict("records")}))
+    elif not quiet:
+        for key, value in record.items():
+            print(f"{key}: {value}")
+        print()
+        _print_records(facts.to_dict("records"), quiet, as_json)
+
+
+@contextmanager
+def _known(verb: str) -> Iterator[None]:
+    """A name nobody knows is a problem of the input."""
+    from reports.catalog.select import UnknownName
+
+    try:
+        yield
+    except UnknownName as error:
+        raise InputError(Problem(verb, str(error))) from None
+
+
+def _print_records(records: Sequence[Mapping[Any, Any]], quiet: bool, as_json: bool) -> None:
+    from reports.terminal import table
+
+    if as_json:
+        print(_json(records))
+    elif not quiet:
+        print(table(records))
+
+
+def _json(data: Any) -> str:
+    from reports.terminal import plain
+
+    return json.dumps(plain(data), ensure_ascii=False, indent=2, default=str)
+
+
+def _catalog(overlays: Sequence[Path] | None) -> Catalog:
+    from reports.catalog.read import read_catalog
+
+    return read_catalog(tuple(overlays or ()))
+
+
+def _evaluated(
+    scenario: Path,
+    period: str | None,
+    sets: Sequence[str] | None,
+    overrides: Sequence[str] | None,
+    catalog: Sequence[Path] | None,
+    quiet: bool,
+) -> Any:
+    from reports import pipeline
+    from reports.scenario.read import read_scenario
+
+    with _progress(scenario.stem, quiet) as progress:
+        progress("catalogs")
+        book = _catalog(catalog)
+        progress("scenario")
+        read = read_scenario(scenario, book, sets=sets or (), overrides=overrides or (), period=period)
+        progress("matrix")
+        return pipeline.evaluate(read, book)
+
+
+@contextmanager
+def _progress(name: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda step: bar.update(task, description=f"{name}: {step}")
+
+
+def _problem_records(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    return [asdict(problem) for problem in problems]
+
+
+def _complain(text: str) -> None:
+    print(f"gpubook: {text}", file=sys.stderr)
+
+
+def _print_problems(problems: Sequence[Problem]) -> None:
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    _complain(f"{len(problems)} problem{'s' if len(problems) != 1 else ''} in the input")
+
+
+def _fail(problems: Sequence[Problem], as_json: bool) -> NoReturn:
+    if as_json:
+        print(_json({"problems": _problem_records(problems)}))
+    else:
+        _print_problems(problems)
+    raise typer.Exit(BAD_INPUT)
+
+
+def _foreign_package() -> str:
+    """Another project on PyPI installs a package called ``reports``: say so when it is the one that was imported."""
+    import reports
+
+    folder = Path(reports.__file__ or "").resolve().parent
+    if folder == Path(__file__).resolve().parent and (folder / "pipeline.py").is_file():
+        return ""
+    return (
+        f"the package `reports` in {folder} is not the one of gpubook; another distribution installs that name. "
+        "Remove it (pip uninstall reports) and install gpubook again, best in an environment of its own."
+    )
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line; returns the exit code and never raises what a user can cause."""
+    debug = DEBUG in arguments
+    arguments = [argument for argument in arguments if argument != DEBUG]
+    foreign = _foreign_package()
+    if foreign:
+        _complain(foreign)
+        return BAD_INPUT
+    try:
+        code = app(args=arguments, prog_name="gpubook", standalone_mode=False, obj=DEBUG if debug else None)
+        return int(code or GOOD)
+    except InputError as error:
+        try:
+            _fail(error.problems, "--json" in arguments)
+        except typer.Exit as leave:
+            return leave.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted; what was written before stands")
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of the pipe left: nothing more to say
+        return GOOD
+    except Exception as error:
+        return _unexpected(error, debug)
+
+
+def _unexpected(error: Exception, debug: bool, about: str = "") -> int:
+    show = getattr(error, "show", None)
+    if callable(show):  # a usage error: it words itself
+        show()
+        return int(getattr(error, "exit_code", BAD_INPUT))
+    if debug:
+        raise error
+    where = f"{about}: " if about else ""
+    if isinstance(error, GpubookError | OSError):
+        _complain(f"{where}{error}")
+    else:
+        _complain(f"{where}unexpected {type(error).__name__}: {error} (run again with {DEBUG} for the traceback)")
+    return SOME_FAILED
+
+
+def main() -> NoReturn:
+    """Entry point of the ``gpubook`` command."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

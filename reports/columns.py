@@ -1,0 +1,298 @@
+"""The data dictionary: every column a formula reads that no formula makes (a leaf), with its unit, scope and label.
+
+The scope says which record a leaf comes from, hence which table of the Inputs sheet shows it and where its source is:
+
+* ``gpu``, ``model``, ``quantization``, ``engine``, ``link``, ``host``: a catalog entry;
+* ``assumption``: a row of catalogs/assumptions.csv, overridable in the scenario;
+* ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a model;
+* ``offer``: a rental price row; ``market``: all offers that are eligible for a card; ``purchase``: a purchase price;
+  ``exchange``: an exchange rate (key ``USD/CNY``: CNY for one USD);
+* ``layout``: chosen by the search for the best layout (shown as solved); ``solved``: found by a search and proved.
+
+``live`` leaves may be edited in the workbook and everything follows; the others need a new run of the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.formulas.meta import Formula, info
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One input column."""
+
+    name: str
+    unit: str
+    scope: str
+    label: str
+    live: bool = False
+    optional: bool = False
+    """A fact that some entries rightly lack (no FP8 units); where a formula needs it, its dependants are blank."""
+
+
+def _leaves(scope: str, *rows: tuple[str, str, str], live: bool = False, optional: bool = False) -> tuple[Leaf, ...]:
+    return tuple(Leaf(name, unit, scope, label, live, optional) for name, unit, label in rows)
+
+
+LEAVES: tuple[Leaf, ...] = (
+    *_leaves(
+        "gpu",
+        ("memory_nominal_gb", "GB", "Memory, as sold"),
+        ("memory_usable_gib", "GiB", "Memory the runtime sees"),
+        ("memory_bandwidth_gb_per_s", "GB/s", "Memory bandwidth"),
+        ("peak_16bit_tflops", "TFLOP/s", "Dense 16-bit peak"),
+        ("tdp_w", "W", "Board power"),
+        ("kernel_time_factor", "ratio", "Kernel floor against the reference generation"),
+        ("rocm", "flag", "Runs on ROCm"),
+    ),
+    *_leaves(
+        "gpu",
+        ("peak_fp8_tflops", "TFLOP/s", "Dense FP8 peak"),
+        ("peak_int8_tops", "TOP/s", "Dense INT8 peak"),
+        ("peak_fp4_tflops", "TFLOP/s", "Dense FP4 peak"),
+        optional=True,
+    ),
+    # chosen among the peaks above by the compute type of the quantization: same unit, same entry
+    *_leaves(
+        "gpu",
+        ("dense_peak_tflops", "TFLOP/s", "Peak at the compute type of dense weights"),
+        ("expert_peak_tflops", "TFLOP/s", "Peak at the compute type of expert weights"),
+    ),
+    *_leaves(
+        "model",
+        ("parameters_b", "1e9", "Parameters"),
+        ("layers", "layers", "Layers"),
+        ("hidden_size", "elements", "Hidden size"),
+        ("attention_heads", "heads", "Attention heads"),
+        ("kv_heads", "heads", "KV heads"),
+        ("head_dim", "elements", "Head size"),
+        ("vocabulary_size", "tokens", "Vocabulary"),
+        ("tied_embeddings", "flag", "Input and output embeddings are one table"),
+        ("moe_layers", "layers", "Layers with experts"),
+        ("experts", "experts", "Routed experts"),
+        ("experts_per_token", "experts", "Experts per token"),
+        ("expert_intermediate_size", "elements", "Expert width"),
+        ("expert_matrices", "matrices", "Matrices of an expert"),
+        ("kv_elements_per_token", "elements", "KV elements per token, all layers"),
+        ("kv_elements_per_token_full_layers", "elements", "KV elements per token, layers with full attention"),
+        ("sliding_window_tokens", "tokens", "Sliding window (0: none)"),
+        ("latent_attention", "flag", "Latent attention (MLA)"),
+        ("latent_rank", "elements", "Rank of the latent cache"),
+        ("rope_head_dim", "elements", "Rotary part of the latent cache"),
+        ("v_head_dim", "elements", "Value head size"),
+        ("linear_layers", "layers", "Layers with linear attention"),
+        ("linear_state_elements", "elements", "State of all linear layers"),
+        ("linear_state_bytes_per_element", "bytes", "Bytes per element of the linear state"),
+        ("sparse_layers", "layers", "Layers with sparse attention"),
+        ("multimodal", "flag", "Takes images"),
+        ("vision_parameters_b", "1e9", "Parameters of the vision tower"),
+    ),
+    *_leaves(
+        "quantization",
+        ("nominal_bytes_per_parameter", "bytes", "Nominal bytes per parameter"),
+        ("rule_weight_factor", "ratio", "Factor for layers left at 16 bit (rule of thumb)"),
+        ("dense_bytes_per_parameter", "bytes", "Bytes per dense parameter, scales included"),
+        ("expert_bytes_per_parameter", "bytes", "Bytes per expert parameter, scales included"),
+        ("dense_read_factor", "ratio", "Read efficiency of dense weights against plain formats"),
+        ("expert_read_factor", "ratio", "Read efficiency of expert weights against plain formats"),
+        ("fp8_block_scales", "flag", "FP8 with block scales"),
+        ("int4_experts", "flag", "Experts in INT4"),
+        ("expert_width_multiple", "elements", "Expert width is padded to a multiple of"),
+    ),
+    *_leaves(
+        "engine",
+        ("engine_time_factor", "ratio", "Factor on launch and host time"),
+        ("engine_ttft_offset_ms", "ms", "Constant part of the time to first token"),
+        ("engine_batch_requests", "requests", "Most requests scheduled at once"),
+    ),
+    *_leaves(
+        "link",
+        ("allreduce_alpha_us", "us", "Latency of a small all-reduce"),
+        ("allreduce_bus_gb_per_s", "GB/s", "Bus rate of a large all-reduce"),
+        optional=True,  # a single card has no link
+    ),
+    *_leaves(
+        "assumption",
+        ("memory_utilisation", "ratio", "Share of memory the engine may use"),
+        ("overhead_base_gib", "GiB", "Engine overhead, constant part"),
+        ("overhead_rocm_gib", "GiB", "Engine overhead, extra on ROCm"),
+        ("overhead_multimodal_gib", "GiB", "Engine overhead, extra with images"),
+        ("overhead_activation_factor", "ratio", "Engine overhead, factor on activation buffers"),
+        ("overhead_moe_factor", "ratio", "Engine overhead, factor on expert scratch"),
+        ("activation_buffer_copies", "copies", "Activation buffers held at once"),
+        ("chunk_threshold_gb", "GB", "Cards below this memory take small prefill chunks"),
+        ("chunk_small_tokens", "tokens", "Prefill chunk, small cards"),
+        ("chunk_large_tokens", "tokens", "Prefill chunk, large cards"),
+        ("eta_weights", "ratio", "Share of peak bandwidth, weights"),
+        ("eta_kv", "ratio", "Share of peak bandwidth, KV cache"),
+        ("kernel_floor_us", "us", "Least time of a kernel"),
+        ("kernels_per_layer", "kernels", "Kernels per layer"),
+        ("kernels_per_moe_layer", "kernels", "More kernels in a layer with experts"),
+        ("kernels_per_latent_layer", "kernels", "More kernels in a latent-attention layer"),
+        ("kernels_per_fp8_block_moe_layer", "kernels", "More kernels with FP8 block scales"),
+        ("kernels_per_int4_moe_layer", "kernels", "More kernels with INT4 experts"),
+        ("kernels_per_linear_layer", "kernels", "More kernels in a linear layer"),
+        ("kernels_per_sparse_layer", "kernels", "More kernels in a sparse layer"),
+        ("launch_reference_hidden_size", "elements", "Reference width of the kernel floor"),
+        ("launch_width_exponent", "exponent", "Growth of the kernel floor with width"),
+        ("mfu_prefill", "ratio", "Share of dense peak, prefill"),
+        ("mfu_decode", "ratio", "Share of dense peak, decode"),
+        ("mfu_moe", "ratio", "Further share with grouped experts"),
+        ("mfu_attention", "ratio", "Share of dense peak, decode attention"),
+        ("activation_passes", "passes", "Residual-size reads and writes per layer"),
+        ("moe_activation_factor", "ratio", "More activation traffic per chosen expert"),
+        ("host_base_ms", "ms", "Host time per step"),
+        ("host_us_per_sequence", "us", "Host time per sequence"),
+        ("host_reference_vocabulary_size", "tokens", "Vocabulary at which host time was fitted"),
+        ("pipeline_hop_us", "us", "Hop between pipeline stages"),
+        ("dispatch_alpha_factor", "ratio", "Latency of expert dispatch against all-reduce"),
+        ("data_parallel_prefill_factor", "ratio", "More prefill stall with attention data parallelism"),
+        ("sparse_attention_tokens", "tokens", "Tokens that sparse attention keeps"),
+        ("sparse_index_bytes_per_token", "bytes", "Index of sparse attention per layer and token"),
+        ("ttft_launches", "ratio", "Launch floors before the first token"),
+        ("ttft_steps", "ratio", "Steps in flight before the first token"),
+        ("ttft_queue_factor", "ratio", "Queue before the first token, per request in the group"),
+        ("rule_usable_memory_share", "ratio", "Usable share of memory (rule of thumb)"),
+        ("rule_fragmentation_factor", "ratio", "Fragmentation of the KV room (rule of thumb)"),
+        ("rule_prefill_utilisation", "ratio", "Prefill utilisation (rule of thumb)"),
+        ("rule_prefill_utilisation_pcie", "ratio", "Prefill utilisation on PCIe (rule of thumb)"),
+        ("rule_tokens_per_s", "tokens/s", "Token rate promised to a user (rule of thumb)"),
+        ("rule_pcie_link_factor", "ratio", "Decode throughput left on PCIe (rule of thumb)"),
+    ),
+    *_leaves(
+        "assumption",
+        ("safety_factor", "ratio", "Share of the limit that is recommended"),
+        ("average_utilisation", "ratio", "Average load as a share of the peak"),
+        ("annual_discount_rate", "ratio", "Discount rate per year"),
+        ("pue", "ratio", "Power usage effectiveness (PUE)"),
+        ("electricity_price_per_kwh", "currency/kWh", "Electricity"),
+        ("colocation_price_per_kw_month", "currency/kW-month", "Colocation"),
+        ("maintenance_share_per_year", "ratio/year", "Maintenance, share of hardware price"),
+        ("network_share", "ratio", "Network, share of hardware price"),
+        ("residual_share", "ratio", "Value left at the end of the horizon"),
+        ("idle_power_share", "ratio", "Power at idle as a share of the most"),
+        live=True,
+    ),
+    *_leaves(
+        "scenario",
+        ("input_mean_tokens", "tokens", "Input length, mean"),
+        ("input_p95_tokens", "tokens", "Input length, P95"),
+        ("output_mean_tokens", "tokens", "Output length, mean"),
+        ("output_p95_tokens", "tokens", "Output length, P95"),
+        ("length_is_p95", "flag", "The rule of thumb counts P95 lengths"),
+        ("units_as_published", "flag", "The rule of thumb mixes GB and GiB as published"),
+        ("kv_bytes_per_element", "bytes", "Bytes per KV-cache element"),
+        ("tpot_target_ms", "ms", "Target, time per output token"),
+        ("ttft_target_ms", "ms", "Target, time to first token"),
+        ("horizon_months", "months", "Horizon"),
+    ),
+    *_leaves(
+        "demand",
+        ("demand_peak_concurrency", "requests", "Demand, requests at once"),
+        ("demand_requests_per_s", "requests/s", "Demand, arrivals"),
+        live=True,
+    ),
+    *_leaves(
+        "layout",
+        ("unit_cards", "cards", "Cards of one deployment unit"),
+        ("replicas", "replicas", "Replicas in the unit"),
+        ("tensor_parallel", "ranks", "Tensor parallel"),
+        ("data_parallel", "ranks", "Attention data parallel"),
+        ("pipeline_parallel", "ranks", "Pipeline parallel"),
+        ("link_is_nvlink", "flag", "The engine uses NVLink"),
+    ),
+    *_leaves(
+        "solved",
+        ("tpot_requests", "requests", "Requests within the TPOT target"),
+        ("ttft_requests", "requests", "Requests within the TTFT target"),
+    ),
+    *_leaves(
+        "offer",
+        ("rent_offer_price_per_card_hour", "offer currency/card-h", "Rent, cheapest eligible offer"),
+        ("rent_instance_cards", "cards", "Cards of one rented instance"),
+        live=True,
+        optional=True,
+    ),
+    *_leaves(
+        "market",
+        ("rent_median_price_per_card_hour", "currency/card-h", "Rent, median of the eligible offers"),
+        live=True,
+        optional=True,
+    ),
+    # all exchange rates of one pair of currencies are one fact: change it once and every price follows
+    *_leaves(
+        "exchange",
+        ("exchange_rate", "ratio", "Exchange rate"),
+        ("rent_offer_exchange_rate", "ratio", "Exchange rate of the offer"),
+        ("server_exchange_rate", "ratio", "Exchange rate of the server price"),
+        live=True,
+        optional=True,
+    ),
+    *_leaves(
+        "purchase",
+        ("server_price", "quote currency/server", "Server price"),
+        live=True,
+        optional=True,
+    ),
+    *_leaves(
+        "host",
+        ("server_cards", "cards", "Cards of one server"),
+        ("server_power_kw", "kW", "Most power of one server"),
+        live=True,
+        optional=True,
+    ),
+)
+
+LEAF: dict[str, Leaf] = {leaf.name: leaf for leaf in LEAVES}
+
+
+def unit_of(column: str, formulas: tuple[Formula, ...] = ()) -> str:
+    """Unit of a leaf, or of one of the given formulas; KeyError when the dictionary does not know the column."""
+    for function in formulas:
+        if info(function).name == column:
+            return info(function).unit
+    return LEAF[column].unit
+
+
+SCOPE_KEY: dict[str, str] = {
+    "gpu": "gpu",
+    "model": "model",
+    "quantization": "quantization_key",
+    "engine": "engine",
+    "link": "link_key",
+    "host": "host",
+    "demand": "model",
+    "offer": "offer_id",
+    "market": "rent_market",
+    "purchase": "purchase_id",
+    "scenario": "",
+    "assumption": "",
+    "layout": "",
+    "solved": "",
+}
+"""Which column of a candidate or option row holds the key of the record a scope's leaves come from."""
+
+INTERPOLATED = ("residual_share",)
+"""Assumptions that no row states as such: attached with the prices, from rows at several horizons."""
+
+CHOSEN_FACT: dict[str, str] = {"dense_peak_tflops": "dense_peak_fact", "expert_peak_tflops": "expert_peak_fact"}
+"""Leaves that stand for one of several facts of the same record: which column of the row names the fact."""
+
+EXCHANGE_KEY: dict[str, str] = {
+    "rent_offer_exchange_rate": "rent_exchange_id",
+    "server_exchange_rate": "server_exchange_id",
+}
+"""Leaves that stand for the fact ``exchange_rate`` of a pair of currencies: which column of the row names the pair."""
+
+
+def fact_reference(row: dict[str, object], leaf: str) -> tuple[str, str, str]:
+    """``(scope, key, column)`` in the facts frame of one leaf of one candidate or option row."""
+    scope = LEAF[leaf].scope
+    if leaf in EXCHANGE_KEY:
+        return scope, str(row[EXCHANGE_KEY[leaf]]), "exchange_rate"
+    key_column = SCOPE_KEY[scope]
+    key = str(row[key_column]) if key_column else ""
+    column = str(row[CHOSEN_FACT[leaf]]) if leaf in CHOSEN_FACT else leaf
+    return scope, key, column

@@ -1,0 +1,19 @@
+"""Unit factors and conventions. Nothing here can be argued about; what can is a row in catalogs/assumptions.csv."""
+
+BYTES_PER_GB = 1e9
+BYTES_PER_GIB = 1024.0**3
+GIB_PER_GB = BYTES_PER_GB / BYTES_PER_GIB
+PARAMETERS_PER_BILLION = 1e9
+FLOP_PER_TFLOP = 1e12
+MS_PER_S = 1000.0
+US_PER_MS = 1000.0
+US_PER_S = 1e6
+BYTES_PER_16BIT = 2.0
+W_PER_KW = 1000.0
+MONTHS_PER_YEAR = 12.0
+SECONDS_PER_HOUR = 3600.0
+HOURS_PER_MONTH = 730.0
+"""8,760 hours a year over twelve months: the convention of cloud price lists."""
+TOKENS_PER_MILLION = 1e6
+ROUNDING_GUARD = 1e-9
+"""Relative guard of floor and ceil, the same in NumPy and in the workbook: 8 x 0.7 / 0.8 is 7, not 6."""

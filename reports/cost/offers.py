@@ -1,0 +1,203 @@
+"""Prices for every option: the cheapest eligible rent, the server to buy, the value left, each with its source.
+
+An offer is eligible by the rules of ``eligibility`` and when one instance holds a whole pipeline stage. The cheapest is
+the one whose *whole instances* cost least for the cards of this option, not the one with the least price a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+
+from reports.catalog.exchange import exchange_rate
+from reports.catalog.records import Catalog
+from reports.columns import LEAF
+from reports.constants import MONTHS_PER_YEAR
+from reports.cost import eligibility, purchases
+from reports.cost.quotes import Warnings, ages, exchange_row
+from reports.facts import COLUMNS as FACT_COLUMNS
+from reports.formulas import rent
+from reports.scenario.schema import Scenario
+
+Reason = Callable[[str, float], tuple[str, dict[str, object]]]
+
+SPREAD_WARNING_RATIO = 3
+"""Eligible offers that differ by more than this are named on the cover; it changes no number."""
+
+OLD_OFFERS = "Rents older than half of the {limit_days} days allowed: {cards}."
+WIDE_SPREADS = "Eligible rents of a card differ more than {ratio_limit} times: {cards}."
+LONG_TERMS = "Rents that bind for longer than the horizon of {horizon_months} months: {cards}."
+
+_CASE = ["gpu", "stage_cards", "demand_cards"]
+"""Options that agree in these rent the same."""
+
+_NUMBERS: dict[str, str] = {
+    "price_per_card_hour": "rent_offer_price_per_card_hour",
+    "instance_cards": "rent_instance_cards",
+    "rate": "rent_offer_exchange_rate",
+    "median_price": "rent_median_price_per_card_hour",
+    "offers": "rent_offers",
+}
+_TEXTS: dict[str, str] = {
+    "offer_id": "offer_id",
+    "market": "rent_market",
+    "exchange_id": "rent_exchange_id",
+    "provider": "rent_provider",
+    "term": "rent_term",
+    "instance": "rent_instance",
+    "region": "rent_region",
+    "as_of": "rent_as_of",
+}
+"""Column of a chosen offer -> column of the option. A missing number is NaN, a missing text is empty."""
+
+
+def attach(options: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> tuple[pd.DataFrame, pd.DataFrame, Warnings]:
+    """Options with the price leaves and the keys of their records, the facts behind them, and what the cover must say.
+
+    Where there is no price, ``rent_reason`` and ``buy_reason`` hold a code of ``eligibility.REASONS`` or
+    ``purchases.REASONS``, and ``rent_reason_values`` and ``buy_reason_values`` the numbers of its sentence.
+    """
+    frame = options.copy()
+    if "data_parallel" not in frame:
+        frame["data_parallel"] = 1.0  # a method without layouts does not split attention
+    frame["horizon_months"] = float(scenario.costs.horizon_months)
+    rental = catalog.rental.assign(age_days=ages(catalog.rental["as_of"], scenario))
+    wanted = _wanted(frame)
+    checked = eligibility.rules(rental, scenario)
+    best = cheapest(wanted[wanted["feasible"]], rental[checked.eligible()], scenario, catalog)
+
+    matched = wanted[_CASE].merge(best, on=_CASE, how="left")
+    for source, column in _NUMBERS.items():
+        frame[column] = matched[source].to_numpy(dtype=float)
+    for source, column in _TEXTS.items():
+        frame[column] = matched[source].astype(object).fillna("").astype(str).to_numpy(dtype=object)
+    lacking = (wanted["feasible"] & (frame["offer_id"] == "").to_numpy()).to_numpy()
+    _add_reasons(frame, wanted, lacking, lambda gpu, stage: eligibility.reason(gpu, stage, rental, checked, scenario))
+
+    frame, bought, bought_warnings = purchases.attach(frame, scenario, catalog)
+    residual = purchases.residual_row(scenario, catalog)
+    frame["residual_share"] = residual["value"]
+    rows = [*_facts(best, scenario, catalog), *bought, residual]
+    facts = pd.DataFrame(rows, columns=list(FACT_COLUMNS))
+    facts = facts.drop_duplicates(["scope", "key", "column"], ignore_index=True)
+    return frame, facts, (*_warnings(best, scenario), *bought_warnings)
+
+
+def _wanted(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "gpu": frame["gpu"].astype(str).to_numpy(dtype=object),
+            "stage_cards": rent.stage_cards(
+                frame["tensor_parallel"].to_numpy(dtype=float), frame["data_parallel"].to_numpy(dtype=float)
+            ),
+            "demand_cards": frame["demand_cards"].to_numpy(dtype=float),
+            "feasible": frame["feasible"].to_numpy(dtype=bool),
+        }
+    )
+
+
+def cheapest(wanted: pd.DataFrame, eligible: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> pd.DataFrame:
+    """For every (card, stage, cards) that has one: the offer of least monthly cost, and the market it was chosen from.
+
+    Equal costs: fewer cards first, then the newer offer, then the id.
+    """
+    cases = wanted[_CASE].dropna().drop_duplicates()
+    priced = _in_currency(eligible[eligible["gpu"].isin(cases["gpu"])], scenario, catalog)
+    pairs = cases.merge(priced.astype({"gpu": object}), on="gpu")
+    pairs = pairs[pairs["instance_cards"] >= pairs["stage_cards"]]
+    instances = rent.rented_instances(pairs["demand_cards"], pairs["instance_cards"], pairs["stage_cards"])
+    cards = rent.rented_cards(instances, pairs["instance_cards"])
+    pairs = pairs.assign(cards=cards, amount=rent.rent_amount_per_month(cards, pairs["price"]))
+    market = pairs.groupby(_CASE, sort=False)
+    pairs = pairs.assign(
+        offers=market["offer_id"].transform("size"),
+        median_price=market["price"].transform("median"),
+        least_price=market["price"].transform("min"),
+        most_price=market["price"].transform("max"),
+        oldest_as_of=market["as_of"].transform("min"),
+        market=pairs["gpu"].astype(str) + "@" + pairs["stage_cards"].astype(int).astype(str),
+        exchange_id=pairs["currency"].astype(str) + "/" + scenario.currency,
+    )
+    order = pairs.sort_values(["amount", "cards", "age_days", "offer_id"], kind="stable")
+    return order.drop_duplicates(_CASE).reset_index(drop=True)
+
+
+def _in_currency(offers: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> pd.DataFrame:
+    """Offers with their rate and their price in the scenario's currency; a currency without a rate is an error."""
+    currency = offers["currency"].astype(str)
+    rates = {
+        each: exchange_rate(catalog.exchange, each, scenario.currency, scenario.as_of).rate
+        for each in sorted(currency.unique())
+    }
+    rate = currency.map(rates).astype(float)
+    return offers.assign(rate=rate, price=rent.rent_price_per_card_hour(offers["price_per_card_hour"], rate))
+
+
+def _add_reasons(frame: pd.DataFrame, wanted: pd.DataFrame, lacking: np.ndarray, reason: Reason) -> None:
+    """Add the two reason columns to ``frame``; looked up once for each (card, stage)."""
+    pairs = list(zip(wanted["gpu"], wanted["stage_cards"], strict=True))
+    known = {pair: reason(*pair) for pair, absent in zip(pairs, lacking, strict=True) if absent}
+    found = [known[pair] if absent else ("", {}) for pair, absent in zip(pairs, lacking, strict=True)]
+    frame["rent_reason"] = [code for code, _ in found]
+    frame["rent_reason_values"] = [values for _, values in found]
+
+
+def _facts(best: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> Iterable[dict[str, object]]:
+    for row in best.drop_duplicates(["offer_id", "market"]).to_dict("records"):
+        where = ", ".join(str(row[name]) for name in ("provider", "instance", "region", "term") if row[name])
+        said = str(row["note"]) if pd.notna(row["note"]) else ""
+        common = {
+            "low": np.nan, "high": np.nan, "basis": row["basis"], "source": row["source"], "as_of": _day(row["as_of"]),
+            "confirmed": bool(row["confirmed"]), "live": True,
+            "note": f"{where}; {said}" if said else where,
+        }  # fmt: skip
+        offer = {**common, "scope": "offer", "key": row["offer_id"]}
+        price = {"value": row["price_per_card_hour"], "unit": f"{row['currency']}/card-h"}
+        cards = {"value": float(row["instance_cards"]), "unit": LEAF["rent_instance_cards"].unit}
+        yield {**offer, "column": "rent_offer_price_per_card_hour", **price}
+        yield {**offer, "column": "rent_instance_cards", **cards}
+        yield {
+            **common, "scope": "market", "key": row["market"], "column": "rent_median_price_per_card_hour",
+            "value": row["median_price"], "unit": LEAF["rent_median_price_per_card_hour"].unit, "basis": "derived",
+            "low": row["least_price"], "high": row["most_price"], "as_of": _day(row["oldest_as_of"]),
+            "note": f"median of {row['offers']} eligible offers; instances of at least {int(row['stage_cards'])} cards",
+        }  # fmt: skip
+    for currency in sorted(set(best["currency"].astype(str))):
+        yield exchange_row(currency, scenario, catalog)
+
+
+def _day(as_of: object) -> str:
+    return str(as_of)[:10]
+
+
+def _warnings(best: pd.DataFrame, scenario: Scenario) -> Warnings:
+    """At most one sentence of each kind, naming its cards."""
+    limit, horizon = scenario.prices.max_age_days, scenario.costs.horizon_months
+    months = best["term"].astype(str).map(term_months)
+    ratio = best["most_price"] / best["least_price"]
+    found = (
+        (OLD_OFFERS, {"limit_days": limit}, best["age_days"].where(best["age_days"] * 2 > limit), "d"),
+        (LONG_TERMS, {"horizon_months": horizon}, months.where(months > horizon), "m"),
+        (WIDE_SPREADS, {"ratio_limit": SPREAD_WARNING_RATIO}, ratio.where(ratio > SPREAD_WARNING_RATIO).round(1), "x"),
+    )
+    return tuple(
+        (message, {**values, "cards": cards})
+        for message, values, measure, unit in found
+        if (cards := named(best["gpu"], measure, unit))
+    )
+
+
+def named(gpus: pd.Series, measure: pd.Series, unit: str) -> str:
+    """``card (120 d), card (99 d)``: each card with its largest measure, the largest first; blanks left out."""
+    worst = measure.dropna().groupby(gpus).max().sort_values(ascending=False, kind="stable")
+    return ", ".join(f"{gpu} ({value:g} {unit})" for gpu, value in worst.items())
+
+
+def term_months(term: str) -> int:
+    """Months a rental term binds: ``reserved-3y`` 36, ``reserved-6m`` 6, on demand 0."""
+    length = term.removeprefix("reserved-")
+    if length == term or not length[:-1].isdecimal():
+        return 0
+    return int(length[:-1]) * (int(MONTHS_PER_YEAR) if length.endswith("y") else 1)

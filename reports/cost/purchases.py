@@ -1,0 +1,213 @@
+"""What a server costs to buy, and what is left of it at the end: a server's price first, else its cards and a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.catalog.exchange import exchange_rate
+from reports.catalog.records import Catalog
+from reports.columns import LEAF
+from reports.cost.quotes import Warnings, ages, exchange_row
+from reports.facts import assumption_row, fact_row
+from reports.scenario.schema import Scenario
+
+HOST_SHARE = "pcie_host_price_per_server"
+"""Assumption: what a server costs beside its cards, used only where no server price is on file."""
+
+RESIDUAL_36, RESIDUAL_60 = "residual_share_36_months", "residual_share_60_months"
+RESIDUAL_POINTS: tuple[tuple[float, str], ...] = ((36.0, RESIDUAL_36), (60.0, RESIDUAL_60))
+"""Months at which the catalog states the value left, and the assumption that states it."""
+
+REASONS: dict[str, str] = {
+    "no-host": "The catalog names no server that takes {gpu}.",
+    "no-host-power": "The catalog has no power figure for the server {host}.",
+    "no-purchase-price": "No price of a server or card of {gpu} is on file.",
+    "purchase-later": "All {prices} purchase prices of {gpu} are dated after {as_of}.",
+}
+"""Why a purchase has no price: code -> sentence with the numbers that ``buy_reason_values`` holds."""
+
+OLD_PRICES = "Purchase prices older than the {limit_days} days allowed for rents: {cards}."
+
+CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What one card is bought as: the server, its price in the currency of the quote, or the reason there is none."""
+
+    gpu: str
+    host: str
+    purchase_id: str = ""
+    currency: str = ""
+    price: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    server_cards: float = np.nan
+    server_power_kw: float = np.nan
+    basis: str = ""
+    source: str = ""
+    as_of: str = ""
+    confirmed: bool = False
+    note: str = ""
+    age_days: int = 0
+    reason: str = ""
+    reason_values: Any = None
+
+
+def attach(
+    frame: pd.DataFrame, scenario: Scenario, catalog: Catalog
+) -> tuple[pd.DataFrame, list[dict[str, object]], Warnings]:
+    """Options with the server they would be bought as, the facts of it, and warnings about old prices."""
+    gpus = frame["gpu"].astype(str)
+    chosen = {gpu: choose(gpu, scenario, catalog) for gpu in dict.fromkeys(gpus)}
+    rate = {
+        each.currency: exchange_rate(catalog.exchange, each.currency, scenario.currency, scenario.as_of).rate
+        for each in chosen.values()
+        if each.currency
+    }
+    result = frame.copy()
+    columns: dict[str, dict[str, Any]] = {
+        "host": {gpu: each.host for gpu, each in chosen.items()},
+        "purchase_id": {gpu: each.purchase_id for gpu, each in chosen.items()},
+        "server_price": {gpu: each.price for gpu, each in chosen.items()},
+        "server_exchange_rate": {gpu: rate.get(each.currency, np.nan) for gpu, each in chosen.items()},
+        "server_exchange_id": {
+            gpu: f"{each.currency}/{scenario.currency}" if each.currency else "" for gpu, each in chosen.items()
+        },
+        "server_cards": {gpu: each.server_cards for gpu, each in chosen.items()},
+        "server_power_kw": {gpu: each.server_power_kw for gpu, each in chosen.items()},
+        "purchase_as_of": {gpu: each.as_of for gpu, each in chosen.items()},
+        "buy_reason": {gpu: each.reason for gpu, each in chosen.items()},
+        "buy_reason_values": {gpu: each.reason_values or {} for gpu, each in chosen.items()},
+    }
+    for column, values in columns.items():
+        result[column] = [values[gpu] for gpu in gpus]
+    rows = [row for each in chosen.values() for row in _facts(each, catalog)]
+    rows += [exchange_row(currency, scenario, catalog) for currency in sorted(rate)]
+    feasible = set(gpus[frame["feasible"].to_numpy(dtype=bool)])
+    return result, rows, _warnings((chosen[gpu] for gpu in sorted(feasible)), scenario)
+
+
+def choose(gpu: str, scenario: Scenario, catalog: Catalog) -> Purchase:
+    """The price to use for one card.
+
+    A server (or rack) of the size of its host comes before cards plus a host. Then a price of the scenario's region
+    comes before a worldwide one and that before another region's, a confirmed one before a placeholder, a newer one
+    before an older one.
+    """
+    host = catalog.gpus[gpu].host
+    if host not in catalog.hosts:
+        return Purchase(gpu, host, reason="no-host", reason_values={"gpu": gpu})
+    entry = catalog.hosts[host]
+    cards, power = entry.value("server_cards"), entry.value("server_power_kw")
+    known = Purchase(gpu, host, server_cards=cards, server_power_kw=power)
+    if not np.isfinite(power):
+        return _without(known, "no-host-power", host=host)
+    prices = catalog.purchase[catalog.purchase["gpu"] == gpu]
+    prices = prices.assign(age_days=ages(prices["as_of"], scenario))
+    dated = prices[prices["age_days"] >= 0]
+    if len(prices) and dated.empty:
+        return _without(known, "purchase-later", gpu=gpu, prices=len(prices), as_of=scenario.as_of.isoformat())
+    for kinds, price in ((("server", "rack"), _server), (("card", "baseboard"), _cards_and_host)):
+        rows = dated[dated["kind"].isin(kinds)]
+        rows = rows[rows["cards"] == cards] if price is _server else rows[rows["cards"] <= cards]
+        if len(rows):
+            return price(_first(rows, scenario), known, scenario, catalog)
+    return _without(known, "no-purchase-price", gpu=gpu)
+
+
+def _without(known: Purchase, reason: str, **values: object) -> Purchase:
+    fields = {**known.__dict__, "reason": reason, "reason_values": values}
+    return Purchase(**fields)
+
+
+def _first(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any]:
+    here, anywhere, ours = (
+        rows["region"] == scenario.region,
+        rows["region"] == "global",
+        rows["currency"] == scenario.currency,
+    )
+    distance = np.select([here, anywhere & ours, anywhere, ours], [0, 1, 2, 3], 4)
+    confidence = rows["confidence"].map(CONFIDENCE_ORDER).fillna(len(CONFIDENCE_ORDER))
+    keyed = rows.assign(_distance=distance, _doubt=~rows["confirmed"].astype(bool), _confidence=confidence)
+    ordered = keyed.sort_values(["_distance", "_doubt", "age_days", "_confidence", "purchase_id"], kind="stable")
+    return {str(name): value for name, value in ordered.iloc[0].to_dict().items()}
+
+
+def _server(row: dict[str, Any], known: Purchase, scenario: Scenario, catalog: Catalog) -> Purchase:
+    prices = {"price": float(row["price"]), "low": float(row["price_low"]), "high": float(row["price_high"])}
+    note = f"{row['kind']} of {int(row['cards'])} cards, {row['region']}, confidence {row['confidence']}"
+    return _priced(known, row, row["purchase_id"], prices, str(row["basis"]), note)
+
+
+def _cards_and_host(row: dict[str, Any], known: Purchase, scenario: Scenario, catalog: Catalog) -> Purchase:
+    """Cards (or baseboards) for a whole server plus a host, in the currency of the cards."""
+    pieces = known.server_cards / float(row["cards"])
+    share = assumption_row(HOST_SHARE, scenario, catalog)  # in the scenario's currency
+    back = exchange_rate(catalog.exchange, scenario.currency, str(row["currency"]), scenario.as_of).rate
+    prices = {
+        name: float(row[column]) * pieces + float(share[bound]) * back  # type: ignore[arg-type]
+        for name, column, bound in (
+            ("price", "price", "value"),
+            ("low", "price_low", "low"),
+            ("high", "price_high", "high"),
+        )
+    }
+    each = f"{float(row['price']):g} {row['currency']}"
+    note = f"{pieces:g} x {row['kind']} at {each} ({row['purchase_id']}) + {HOST_SHARE}"
+    return _priced(known, row, f"{row['purchase_id']}+host", prices, "derived", note)
+
+
+def _priced(
+    known: Purchase, row: dict[str, Any], purchase_id: str, prices: dict[str, float], basis: str, note: str
+) -> Purchase:
+    said = str(row["note"]) if pd.notna(row["note"]) else ""
+    fields = {
+        **known.__dict__, **prices, "purchase_id": purchase_id, "currency": str(row["currency"]), "basis": basis,
+        "source": row["source"], "as_of": str(row["as_of"])[:10], "confirmed": bool(row["confirmed"]),
+        "note": f"{note}; {said}" if said else note, "age_days": int(row["age_days"]),
+    }  # fmt: skip
+    return Purchase(**fields)
+
+
+def _facts(each: Purchase, catalog: Catalog) -> Iterable[dict[str, object]]:
+    if each.host in catalog.hosts:
+        facts = catalog.hosts[each.host].facts
+        for column in ("server_cards", "server_power_kw"):
+            if column in facts:
+                yield fact_row("host", each.host, column, facts[column], live=LEAF[column].live)
+    if each.purchase_id:
+        yield {
+            "scope": "purchase", "key": each.purchase_id, "column": "server_price", "value": each.price,
+            "unit": f"{each.currency}/server", "low": each.low, "high": each.high, "basis": each.basis,
+            "source": each.source, "as_of": each.as_of, "confirmed": each.confirmed, "note": each.note, "live": True,
+        }  # fmt: skip
+
+
+def _warnings(chosen: Iterable[Purchase], scenario: Scenario) -> Warnings:
+    limit = scenario.prices.max_age_days
+    old = sorted((-each.age_days, each.gpu) for each in chosen if each.purchase_id and each.age_days > limit)
+    cards = ", ".join(f"{gpu} ({-age} d)" for age, gpu in old)
+    return ((OLD_PRICES, {"limit_days": limit, "cards": cards}),) if cards else ()
+
+
+def residual_row(scenario: Scenario, catalog: Catalog) -> dict[str, object]:
+    """The facts row of ``residual_share`` at the scenario's horizon: linear between two assumptions."""
+    rows = [assumption_row(name, scenario, catalog) for _, name in RESIDUAL_POINTS]
+    months = [month for month, _ in RESIDUAL_POINTS]
+
+    def at_horizon(bound: str) -> float:
+        return float(np.interp(scenario.costs.horizon_months, months, [float(row[bound]) for row in rows]))  # type: ignore[arg-type]
+
+    names = " and ".join(f"{name} ({row['value']:g})" for (_, name), row in zip(RESIDUAL_POINTS, rows, strict=True))
+    return {
+        **rows[0], "column": "residual_share", "value": at_horizon("value"), "low": at_horizon("low"),
+        "high": at_horizon("high"), "basis": "derived", "unit": LEAF["residual_share"].unit, "live": True,
+        "confirmed": all(row["confirmed"] for row in rows),
+        "note": f"linear between {names} at {scenario.costs.horizon_months} months, constant outside them",
+    }  # fmt: skip

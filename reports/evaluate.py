@@ -1,0 +1,166 @@
+"""Walks a method's blocks in reading order over arrays, in chunks that stay in the processor's cache.
+
+There is no graph and no sorting: a block reads leaves and what stands above it. A missing input, or a column made
+twice, is an error that names the formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reports.constraints import feasibility
+from reports.formulas.meta import Formula, info
+from reports.matrix import Codes, Space, leaf_names
+from reports.methods import BATCH, Block, Method, Solve
+from reports.solve import largest_batch
+
+CHUNK_ROWS = 8192
+"""Layout rows evaluated at a time: sixty columns of this length fit a core's cache."""
+
+Columns = MutableMapping[str, Any]
+Program = tuple[tuple[Formula, tuple[str, ...], str], ...]
+
+
+def compile_blocks(blocks: Iterable[Block], known: Iterable[str]) -> Program:
+    """Resolve every parameter once: (formula, columns it reads, column it makes).
+
+    Raises ``LookupError`` naming the formula when an input is missing or a column is made twice.
+    """
+    columns = set(known)
+    program = []
+    for block in blocks:
+        for function in block.formulas:
+            made = block.column(info(function).name)
+            read = tuple(block.resolve(parameter) for parameter in info(function).inputs)
+            absent = [name for name in read if name not in columns]
+            if absent:
+                raise LookupError(f"formula {made} reads {', '.join(absent)}, which nothing before it makes")
+            if made in columns:
+                raise LookupError(f"formula {made} makes a column that already exists")
+            columns.add(made)
+            program.append((function, read, made))
+    return tuple(program)
+
+
+def run_program(program: Program, columns: Columns) -> None:
+    """Evaluate compiled formulas, adding their columns to ``columns``."""
+    for function, read, made in program:
+        columns[made] = function(*[columns[name] for name in read])
+
+
+def evaluate_frame(frame: pd.DataFrame, blocks: Sequence[Block]) -> pd.DataFrame:
+    """The same frame with one more column a formula, in reading order; for frames that fit in memory."""
+    columns: dict[str, Any] = {
+        str(name): frame[name].to_numpy() for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name])
+    }
+    program = compile_blocks(blocks, columns)
+    with np.errstate(all="ignore"):
+        run_program(program, columns)
+    made = {name: np.broadcast_to(columns[name], len(frame)) for _, _, name in program}
+    return pd.concat([frame, pd.DataFrame(made, index=frame.index)], axis=1)
+
+
+def evaluate(
+    space: Space, method: Method, *, later: Sequence[Block] = (), columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Every candidate at its best layout: axes, keys, leaves, formula columns, ``feasible`` and ``excuse_code``.
+
+    ``later`` are blocks that will read the frame: the leaves they need are kept. ``columns`` limits which leaf and formula columns are kept; the ids and axes always are.
+    """
+    chosen: list[Codes] = []
+    layouts: list[Codes] = []
+    kept: dict[str, list[NDArray[Any]]] = {}
+    for first, last in _chunks(space):
+        owner, layout, values = _evaluate_chunk(space, method, leaf_names(method, later), first, last)
+        chosen.append(owner)
+        layouts.append(layout)
+        for name, column in values.items():
+            if columns is None or name in columns or name in ("feasible", "excuse_code"):
+                kept.setdefault(name, []).append(np.broadcast_to(column, len(owner)))
+    if not chosen:
+        return pd.DataFrame(columns=["candidate_id", "method"])
+    frame = space.frame(np.concatenate(chosen), np.concatenate(layouts))
+    frame.insert(1, "method", method.name)
+    return pd.concat([frame, pd.DataFrame({name: np.concatenate(parts) for name, parts in kept.items()})], axis=1)
+
+
+def _chunks(space: Space) -> Iterable[tuple[int, int]]:
+    """Ranges of candidates whose layouts fill about one chunk; a candidate is never split."""
+    if not len(space):
+        return
+    ends = np.cumsum(space.layouts.size[space.group])
+    first = 0
+    while first < len(space):
+        base = ends[first - 1] if first else 0
+        last = max(int(np.searchsorted(ends, base + CHUNK_ROWS, side="right")), first + 1)
+        yield first, last
+        first = last
+
+
+def _evaluate_chunk(
+    space: Space, method: Method, leaves: Sequence[str], first: int, last: int
+) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
+    owner, layout = space.layout_rows(first, last)
+    values: Columns = dict(space.gather(leaves, owner, layout))
+    with np.errstate(all="ignore"):
+        run_program(compile_blocks(method.before, values), values)
+        if method.solves:
+            values.update(_solve(method, values, len(owner)))
+        run_program(compile_blocks(method.after, values), values)
+        run_program(compile_blocks(method.sizing, values), values)
+        excuse = _excuse(space, method, values, owner, layout)
+        best = _best_layout(values, excuse, owner - first, last - first)
+    values["excuse_code"] = excuse
+    values["feasible"] = excuse == 0
+    return (
+        owner[best],
+        layout[best],
+        {name: np.broadcast_to(column, len(owner))[best] for name, column in values.items()},
+    )
+
+
+def _solve(method: Method, values: Mapping[str, Any], rows: int) -> dict[str, NDArray[np.float64]]:
+    """Largest batches within each target, by bisection over the step chain."""
+    chain = next(block for block in method.after if block.batch)
+    known = [name for name in values if name not in chain.made()]
+    most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], rows)
+    found = {}
+    for solve in method.solves:
+        program = compile_blocks([Block(chain.title, chain.formulas)], [*known, BATCH])
+
+        def quantity(batch: NDArray[np.float64], solve: Solve = solve, program: Program = program) -> Any:
+            columns: Columns = {name: values[name] for name in known} | {BATCH: batch}
+            run_program(program, columns)
+            return columns[solve.quantity]
+
+        found[solve.column] = largest_batch(quantity, values[solve.target], most)
+    return found
+
+
+def _excuse(space: Space, method: Method, values: Mapping[str, Any], owner: Codes, layout: Codes) -> Codes:
+    """Excuse code of each layout row: what no load changes first, then what this load breaks."""
+    static = np.maximum(space.static_excuse[owner], space.layouts.static_excuse[layout])
+    loaded = feasibility(method.name, values)
+    return np.where(static > 0, static, loaded).astype(np.int64)
+
+
+def _best_layout(values: Mapping[str, Any], excuse: Codes, owner: Codes, candidates: int) -> Codes:
+    """Row index of the layout to show for each candidate: most capacity, then least TPOT; else the closest miss."""
+    rows = len(owner)
+    capacity = np.broadcast_to(values["recommended_concurrency"], rows)
+    tpot = np.broadcast_to(values["tpot_ms"], rows)
+    order = np.lexsort(
+        (
+            np.nan_to_num(tpot, nan=np.inf),
+            np.where(excuse == 0, -np.nan_to_num(capacity), -excuse.astype(np.float64)),
+            excuse != 0,
+            owner,
+        )
+    )
+    first = np.searchsorted(owner[order], np.arange(candidates))
+    return order[first]

@@ -1,0 +1,118 @@
+"""What owning costs: whole servers and their network on the first day, power, space and maintenance every month."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reports.constants import HOURS_PER_MONTH, MONTHS_PER_YEAR
+from reports.formulas.meta import ceil, floor, formula
+
+_SOURCE = ("methods-note",)
+
+
+@formula(unit="servers", label="Servers bought", symbol="n_{buy}", sources=_SOURCE)
+def servers_needed(demand_cards: Any, server_cards: Any, stage_cards: Any) -> Any:
+    """Whole servers, each filled with whole stages; a stage larger than a server takes whole servers."""
+    return ceil(
+        demand_cards / (np.maximum(floor(server_cards / stage_cards), 1) * np.minimum(stage_cards, server_cards))
+    )
+
+
+@formula(unit="cards", label="Cards bought", symbol="N_{buy}", sources=_SOURCE)
+def bought_cards(servers_needed: Any, server_cards: Any) -> Any:
+    """Every card of the servers bought."""
+    return servers_needed * server_cards
+
+
+@formula(unit="currency", label="Price of a server", symbol="p_{srv}", sources=_SOURCE)
+def server_amount(server_price: Any, server_exchange_rate: Any) -> Any:
+    """The quoted price in the currency of the scenario, at the dated exchange rate."""
+    return server_price * server_exchange_rate
+
+
+@formula(unit="currency", label="Servers", symbol="C_{srv}", sources=_SOURCE)
+def hardware_amount(servers_needed: Any, server_amount: Any) -> Any:
+    """Paid on the day of purchase."""
+    return servers_needed * server_amount
+
+
+@formula(unit="currency", label="Network between servers", symbol="C_{net}", sources=_SOURCE)
+def network_amount(hardware_amount: Any, servers_needed: Any, network_share: Any) -> Any:
+    """Switches, cards and optics as a share of the servers; a single server needs none."""
+    return hardware_amount * np.where(servers_needed > 1, network_share, 0)
+
+
+@formula(unit="currency", label="Capital outlay", symbol="C", sources=_SOURCE)
+def capex_amount(hardware_amount: Any, network_amount: Any) -> Any:
+    """What is paid on the day of purchase, before tax."""
+    return hardware_amount + network_amount
+
+
+@formula(unit="currency", label="Value left at the end", symbol="V", sources=_SOURCE)
+def residual_amount(hardware_amount: Any, residual_share: Any) -> Any:
+    """What the servers fetch at the end of the horizon; the network is taken to be worth nothing then."""
+    return hardware_amount * residual_share
+
+
+@formula(unit="kW", label="Most power of all servers", symbol="P_{max}", sources=_SOURCE)
+def power_max_kw(servers_needed: Any, server_power_kw: Any) -> Any:
+    """What the room must be able to deliver, and what colocation is billed by."""
+    return servers_needed * server_power_kw
+
+
+@formula(unit="kW", label="Average power of all servers", symbol="P", sources=_SOURCE)
+def power_kw(power_max_kw: Any, idle_power_share: Any, average_utilisation: Any) -> Any:
+    """Idle power, and the rest in proportion to the average load."""
+    return power_max_kw * (idle_power_share + average_utilisation * (1 - idle_power_share))
+
+
+@formula(unit="kWh/month", label="Energy per month", symbol="E", sources=_SOURCE)
+def energy_kwh_per_month(power_kw: Any, pue: Any) -> Any:
+    """At the meter of the building: the servers' energy times the power usage effectiveness."""
+    return power_kw * pue * HOURS_PER_MONTH
+
+
+@formula(unit="currency/month", label="Electricity per month", symbol="K_{el}", sources=_SOURCE)
+def energy_amount_per_month(energy_kwh_per_month: Any, electricity_price_per_kwh: Any) -> Any:
+    """Energy at the tariff."""
+    return energy_kwh_per_month * electricity_price_per_kwh
+
+
+@formula(unit="currency/month", label="Colocation per month", symbol="K_{colo}", sources=_SOURCE)
+def colocation_amount_per_month(power_max_kw: Any, colocation_price_per_kw_month: Any) -> Any:
+    """Space, cooling plant and power feed, billed by the most power; electricity is a line of its own."""
+    return power_max_kw * colocation_price_per_kw_month
+
+
+@formula(unit="currency/month", label="Maintenance per month", symbol="K_{mnt}", sources=_SOURCE)
+def maintenance_amount_per_month(hardware_amount: Any, maintenance_share_per_year: Any) -> Any:
+    """A yearly share of the price of the servers."""
+    return hardware_amount * maintenance_share_per_year / MONTHS_PER_YEAR
+
+
+@formula(unit="currency/month", label="Running cost per month", symbol="K", sources=_SOURCE)
+def running_amount_per_month(
+    energy_amount_per_month: Any, colocation_amount_per_month: Any, maintenance_amount_per_month: Any
+) -> Any:
+    """Paid at the end of every month; staff, tax and insurance are not in it."""
+    return energy_amount_per_month + colocation_amount_per_month + maintenance_amount_per_month
+
+
+FORMULAS = (
+    servers_needed,
+    bought_cards,
+    server_amount,
+    hardware_amount,
+    network_amount,
+    capex_amount,
+    residual_amount,
+    power_max_kw,
+    power_kw,
+    energy_kwh_per_month,
+    energy_amount_per_month,
+    colocation_amount_per_month,
+    maintenance_amount_per_month,
+    running_amount_per_month,
+)

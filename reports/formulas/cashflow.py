@@ -1,0 +1,84 @@
+"""The cash flow of renting and of buying, month by month: month 0 is the day of purchase, m the end of month m.
+
+Outflows are negative. ``month`` is a row of the timeline, every other name a column of the option or an earlier row.
+Sums along the timeline are aggregates (``reports.formulas.aggregate``); ``reports.cost.blocks.CASHFLOW`` has the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reports.formulas.meta import formula
+
+_SOURCE = ("methods-note",)
+
+
+@formula(unit="ratio", label="Discount factor", symbol="v", sources=_SOURCE)
+def discount_factor(monthly_discount_rate: Any, month: Any) -> Any:
+    """Value on the day of purchase of 1 paid at the end of this month."""
+    return 1 / (1 + monthly_discount_rate) ** month
+
+
+@formula(unit="currency", label="Rent paid", symbol="c_{rent}", sources=_SOURCE)
+def rent_cash_amount(month: Any, rent_amount_per_month: Any) -> Any:
+    """At the end of every month, never on day 0."""
+    return np.where(month > 0, -rent_amount_per_month, 0)
+
+
+@formula(unit="currency", label="Servers and network paid", symbol="c_{capex}", sources=_SOURCE)
+def buy_capex_cash_amount(month: Any, capex_amount: Any) -> Any:
+    """On the day of purchase only."""
+    return np.where(month > 0, 0, -capex_amount)
+
+
+@formula(unit="currency", label="Power, space and maintenance paid", symbol="c_{run}", sources=_SOURCE)
+def buy_running_cash_amount(month: Any, running_amount_per_month: Any) -> Any:
+    """At the end of every month."""
+    return np.where(month > 0, -running_amount_per_month, 0)
+
+
+@formula(unit="currency", label="Resale received", symbol="c_{res}", sources=_SOURCE)
+def buy_residual_cash_amount(month: Any, horizon_months: Any, residual_amount: Any) -> Any:
+    """At the end of the horizon only: no resale before it."""
+    return np.where(month == horizon_months, residual_amount, 0)
+
+
+@formula(unit="currency", label="Owning, cash flow", symbol="c_{buy}", sources=_SOURCE)
+def buy_cash_amount(
+    buy_capex_cash_amount: Any, buy_running_cash_amount: Any, buy_residual_cash_amount: Any
+) -> Any:
+    """The three flows of owning together."""
+    return buy_capex_cash_amount + buy_running_cash_amount + buy_residual_cash_amount
+
+
+@formula(unit="currency", label="Rent paid, discounted", symbol="d_{rent}", sources=_SOURCE)
+def rent_discounted_amount(rent_cash_amount: Any, discount_factor: Any) -> Any:
+    """Value on the day of purchase."""
+    return rent_cash_amount * discount_factor
+
+
+@formula(unit="currency", label="Owning, discounted", symbol="d_{buy}", sources=_SOURCE)
+def buy_discounted_amount(buy_cash_amount: Any, discount_factor: Any) -> Any:
+    """Value on the day of purchase."""
+    return buy_cash_amount * discount_factor
+
+
+@formula(unit="flag", label="Renting has cost more than owning", symbol="f", sources=_SOURCE)
+def rent_passed_flag(rent_cumulative_amount: Any, buy_cumulative_amount: Any) -> Any:
+    """1 from the month in which the cumulative discounted rent passes owning (both are negative)."""
+    return np.where(rent_cumulative_amount < buy_cumulative_amount, 1, 0)
+
+
+FORMULAS = (
+    discount_factor,
+    rent_cash_amount,
+    buy_capex_cash_amount,
+    buy_running_cash_amount,
+    buy_residual_cash_amount,
+    buy_cash_amount,
+    rent_discounted_amount,
+    buy_discounted_amount,
+    rent_passed_flag,
+)

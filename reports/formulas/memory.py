@@ -1,0 +1,164 @@
+"""What fits on a card: weights, engine overhead, KV cache, and how many requests the rest holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reports.constants import BYTES_PER_16BIT, BYTES_PER_GIB, PARAMETERS_PER_BILLION
+from reports.formulas.meta import ceil, floor, formula
+
+
+@formula(unit="ratio", label="Padding of expert weights", symbol="p_{exp}", sources=("roofline-note",))
+def expert_padding_ratio(expert_intermediate_size: Any, expert_width_multiple: Any, tensor_parallel: Any) -> Any:
+    """Some kernels pad each rank's share of an expert's width to a multiple (256 for mxfp4); 1 when it divides."""
+    return (
+        ceil(expert_intermediate_size / (tensor_parallel * expert_width_multiple))
+        * expert_width_multiple
+        * tensor_parallel
+        / np.maximum(expert_intermediate_size, 1)
+    )
+
+
+@formula(unit="GiB", label="Weights per card", symbol="M_w", sources=("roofline-note",))
+def weights_gib(
+    dense_parameters_b: Any,
+    dense_bytes_per_parameter: Any,
+    experts: Any,
+    expert_parameters_b: Any,
+    expert_bytes_per_parameter: Any,
+    expert_padding_ratio: Any,
+    head_parameters_b: Any,
+    tied_embeddings: Any,
+    vision_parameters_b: Any,
+    tensor_parallel: Any,
+    data_parallel: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """Dense weights split over tensor and pipeline ranks, experts over data ranks too; embeddings stay 16-bit and a
+    pipeline stage holds at most one of the two tables; a vision tower is replicated at 16 bit."""
+    return (
+        (
+            dense_parameters_b * dense_bytes_per_parameter / (tensor_parallel * pipeline_parallel)
+            + experts
+            * expert_parameters_b
+            * expert_bytes_per_parameter
+            * expert_padding_ratio
+            / (tensor_parallel * data_parallel * pipeline_parallel)
+            + head_parameters_b
+            * BYTES_PER_16BIT
+            * np.where(pipeline_parallel > 1, 1, 2 - tied_embeddings)
+            / tensor_parallel
+            + vision_parameters_b * BYTES_PER_16BIT
+        )
+        * PARAMETERS_PER_BILLION
+        / BYTES_PER_GIB
+    )
+
+
+@formula(unit="tokens", label="Tokens per scheduling step", symbol="T", sources=("roofline-note",))
+def scheduling_tokens(
+    memory_nominal_gb: Any, chunk_threshold_gb: Any, chunk_small_tokens: Any, chunk_large_tokens: Any
+) -> Any:
+    """Engines take smaller prefill chunks on cards with little memory."""
+    return np.where(memory_nominal_gb < chunk_threshold_gb, chunk_small_tokens, chunk_large_tokens)
+
+
+@formula(unit="GiB", label="Engine overhead per card", symbol="M_o", sources=("roofline-note",))
+def overhead_gib(
+    overhead_base_gib: Any,
+    rocm: Any,
+    overhead_rocm_gib: Any,
+    scheduling_tokens: Any,
+    hidden_size: Any,
+    activation_buffer_copies: Any,
+    overhead_activation_factor: Any,
+    experts_per_token: Any,
+    expert_intermediate_size: Any,
+    overhead_moe_factor: Any,
+    multimodal: Any,
+    overhead_multimodal_gib: Any,
+) -> Any:
+    """Runtime context, activation buffers of one scheduling step and the expert scratch space; fitted on vLLM logs."""
+    return (
+        overhead_base_gib
+        + rocm * overhead_rocm_gib
+        + overhead_activation_factor
+        * scheduling_tokens
+        * hidden_size
+        * BYTES_PER_16BIT
+        * activation_buffer_copies
+        / BYTES_PER_GIB
+        + overhead_moe_factor
+        * scheduling_tokens
+        * experts_per_token
+        * (hidden_size + 2 * expert_intermediate_size)
+        * BYTES_PER_16BIT
+        / BYTES_PER_GIB
+        + multimodal * overhead_multimodal_gib
+    )
+
+
+@formula(unit="GiB", label="Room for KV cache per card", symbol="M_{kv}", sources=("roofline-note",))
+def kv_room_gib(memory_utilisation: Any, memory_usable_gib: Any, overhead_gib: Any, weights_gib: Any) -> Any:
+    """What the engine may use of the memory that the runtime sees, less overhead and weights; negative: no fit."""
+    return memory_utilisation * memory_usable_gib - overhead_gib - weights_gib
+
+
+@formula(unit="ratio", label="Share of the KV cache each card holds", symbol="k_{tp}", sources=("roofline-note",))
+def kv_shard_ratio(latent_attention: Any, kv_heads: Any, tensor_parallel: Any) -> Any:
+    """KV heads are split over tensor ranks and replicated when there are fewer heads than ranks; a latent cache is
+    replicated on every rank."""
+    return np.where(latent_attention > 0, 1, ceil(kv_heads / tensor_parallel) / kv_heads)
+
+
+@formula(unit="GiB", label="KV cache per request and card", symbol="m_{kv}", sources=("roofline-note",))
+def kv_request_gib(
+    kv_elements_per_token_full_layers: Any,
+    kv_elements_per_token: Any,
+    request_tokens: Any,
+    sliding_window_tokens: Any,
+    kv_bytes_per_element: Any,
+    kv_shard_ratio: Any,
+    linear_state_elements: Any,
+    linear_state_bytes_per_element: Any,
+    tensor_parallel: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """Full layers hold every token, sliding layers at most their window, linear layers a constant state."""
+    return (
+        (
+            kv_elements_per_token_full_layers * request_tokens
+            + (kv_elements_per_token - kv_elements_per_token_full_layers)
+            * np.minimum(request_tokens, sliding_window_tokens)
+        )
+        * kv_bytes_per_element
+        * kv_shard_ratio
+        + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
+    ) / (pipeline_parallel * BYTES_PER_GIB)
+
+
+@formula(unit="requests", label="Requests a replica's memory holds", symbol="B_{mem}", sources=("roofline-note",))
+def memory_requests(kv_room_gib: Any, kv_request_gib: Any, data_parallel: Any) -> Any:
+    """Whole requests at their mean full length, in each attention-data-parallel group."""
+    return data_parallel * floor(np.maximum(kv_room_gib, 0) / kv_request_gib)
+
+
+@formula(unit="requests", label="Requests the engine schedules at once", symbol="B_{eng}", sources=("roofline-note",))
+def engine_requests(engine_batch_requests: Any, data_parallel: Any) -> Any:
+    """The engine's own limit on running sequences, per attention-data-parallel group."""
+    return data_parallel * engine_batch_requests
+
+
+FORMULAS = (
+    expert_padding_ratio,
+    weights_gib,
+    scheduling_tokens,
+    overhead_gib,
+    kv_room_gib,
+    kv_shard_ratio,
+    kv_request_gib,
+    memory_requests,
+    engine_requests,
+)

@@ -1,0 +1,71 @@
+"""What makes a function a formula: its unit, label, symbol and sources; and the two guarded roundings.
+
+The closed list a formula's one expression may use: ``+ - * / **``, comparisons, the names of its parameters, the
+constants of ``reports.constants``, the literals 0, 1 and 2, and ``np.minimum np.maximum np.where np.sqrt np.exp np.log
+floor ceil``. Each has a spreadsheet and a LaTeX form; anything else is refused by the translator and by a test.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reports.constants import ROUNDING_GUARD
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FormulaInfo:
+    """What is known about a formula besides its arithmetic."""
+
+    name: str
+    unit: str
+    label: str
+    symbol: str
+    sources: tuple[str, ...]
+    inputs: tuple[str, ...]
+    doc: str
+
+
+Formula = Callable[..., Any]
+
+
+def formula(*, unit: str, label: str, symbol: str = "", sources: Sequence[str] = ()) -> Callable[[Formula], Formula]:
+    """Attach a formula's unit, English label (translated at rendering), LaTeX symbol and source ids; never wraps."""
+
+    def attach(function: Formula) -> Formula:
+        information = FormulaInfo(
+            name=function.__name__,
+            unit=unit,
+            label=label,
+            symbol=symbol,
+            sources=tuple(sources),
+            inputs=tuple(inspect.signature(function).parameters),
+            doc=inspect.getdoc(function) or "",
+        )
+        function.info = information  # type: ignore[attr-defined]
+        return function
+
+    return attach
+
+
+def info(function: Formula) -> FormulaInfo:
+    """The record ``formula`` attached; a function without one is a programming error."""
+    information: FormulaInfo = function.info  # type: ignore[attr-defined]
+    return information
+
+
+def floor(value: ArrayLike) -> Any:
+    """Largest whole number not above ``value`` (>= 0), forgiving a relative error of 1e-9 from binary fractions."""
+    return np.floor(np.multiply(value, 1 + ROUNDING_GUARD))
+
+
+def ceil(value: ArrayLike) -> Any:
+    """Smallest whole number not below ``value`` (>= 0), forgiving a relative error of 1e-9 from binary fractions."""
+    return np.ceil(np.multiply(value, 1 - ROUNDING_GUARD))

@@ -1,0 +1,58 @@
+"""What renting costs a month: whole instances of the cheapest eligible offer, by the hour, all hours of the month."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.constants import HOURS_PER_MONTH
+from reports.formulas.meta import ceil, floor, formula
+
+_SOURCE = ("methods-note",)
+
+
+@formula(unit="cards", label="Cards that must sit in one machine", symbol="N_{stage}", sources=_SOURCE)
+def stage_cards(tensor_parallel: Any, data_parallel: Any) -> Any:
+    """One pipeline stage of one replica: its cards talk in every layer, so one machine must hold them all."""
+    return tensor_parallel * data_parallel
+
+
+@formula(unit="currency/card-h", label="Rent per card-hour", symbol="p_{rent}", sources=_SOURCE)
+def rent_price_per_card_hour(rent_offer_price_per_card_hour: Any, rent_offer_exchange_rate: Any) -> Any:
+    """The offer's price in the currency of the scenario, at the dated exchange rate."""
+    return rent_offer_price_per_card_hour * rent_offer_exchange_rate
+
+
+@formula(unit="instances", label="Instances rented", symbol="n_{rent}", sources=_SOURCE)
+def rented_instances(demand_cards: Any, rent_instance_cards: Any, stage_cards: Any) -> Any:
+    """Whole instances, each filled with whole stages: 72 cards hold four stages of 16, not four and a half."""
+    return ceil(demand_cards / (floor(rent_instance_cards / stage_cards) * stage_cards))
+
+
+@formula(unit="cards", label="Cards rented", symbol="N_{rent}", sources=_SOURCE)
+def rented_cards(rented_instances: Any, rent_instance_cards: Any) -> Any:
+    """Every card of the rented instances is paid, used or not."""
+    return rented_instances * rent_instance_cards
+
+
+@formula(unit="currency/month", label="Rent per month", symbol="R", sources=_SOURCE)
+def rent_amount_per_month(rented_cards: Any, rent_price_per_card_hour: Any) -> Any:
+    """Always on: all 730 hours of a month."""
+    return rented_cards * rent_price_per_card_hour * HOURS_PER_MONTH
+
+
+@formula(
+    unit="currency/month", label="Rent per month at the median eligible price", symbol="R_{med}", sources=_SOURCE
+)
+def rent_median_amount_per_month(rented_cards: Any, rent_median_price_per_card_hour: Any) -> Any:
+    """The same cards at the median of the eligible offers: the rent to expect when the cheapest is sold out."""
+    return rented_cards * rent_median_price_per_card_hour * HOURS_PER_MONTH
+
+
+FORMULAS = (
+    stage_cards,
+    rent_price_per_card_hour,
+    rented_instances,
+    rented_cards,
+    rent_amount_per_month,
+    rent_median_amount_per_month,
+)

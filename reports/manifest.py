@@ -1,0 +1,59 @@
+"""What a report was made from and what it consists of, so that next month's reader can check and repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from reports.run import Run
+from reports.writing import write_atomically
+
+NAME = "manifest.json"
+
+
+def write_manifest(run: Run, folder: Path) -> Path:
+    """Write ``manifest.json`` about everything else in the folder; no wall clock, so the same input gives the same."""
+    path = folder / NAME
+    write_atomically(path, json.dumps(manifest(run, folder), indent=2, ensure_ascii=False, default=str) + "\n")
+    return path
+
+
+def manifest(run: Run, folder: Path) -> dict[str, Any]:
+    """Program version, inputs with their hashes, changes against the scenario file, outputs with hashes and sizes."""
+    scenario, catalog = run.scenario, run.catalog
+    return {
+        "program": {"name": "gpubook", "version": program_version()},
+        "scenario": {
+            "name": scenario.name,
+            "period": scenario.period,
+            "as_of": scenario.as_of.isoformat(),
+            "files": [{"path": path, "sha256": digest} for path, digest in scenario.files],
+            "changes": [{"path": path, "old": old, "new": new} for path, old, new in scenario.changes],
+        },
+        "catalog": {
+            "overlays": list(catalog.overlays),
+            "files": [{"path": path, "sha256": digest} for path, digest in catalog.files],
+        },
+        "outputs": [
+            {"file": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size, "sha256": file_digest(path)}
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.name != NAME and not path.name.startswith(".")
+        ],
+    }
+
+
+def program_version() -> str:
+    """Version of the installed distribution; ``unknown`` when the package runs without being installed."""
+    try:
+        return metadata.version("gpubook")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,245 @@
+"""Scenario x Catalog -> the space of candidates: every combination of the five axes, each with its possible layouts.
+
+A candidate is (model, quantization, gpu, count, interconnect); a layout splits its cards into replicas of tensor x
+pipeline ranks. Nothing is dropped here: what cannot exist keeps an excuse code. Values are gathered from small tables
+by integer codes, so that a million rows cost a million additions, not a million records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reports.catalog.records import Catalog
+from reports.columns import INTERPOLATED, LEAVES
+from reports.facts import FactTable, collect
+from reports.formulas.meta import info
+from reports.methods import Block, Method
+from reports.scenario.schema import Scenario
+
+Codes = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+IN_SPACE = ("gpu", "model", "quantization", "engine", "link", "assumption", "scenario", "demand", "layout")
+"""Scopes whose leaves every candidate has; searches and the price book attach the others later."""
+
+AXES = ("model", "quantization", "gpu", "count", "interconnect")
+
+FEASIBLE = ""
+NO_NVLINK = "no-nvlink"
+NO_LINK = "no-link-data"
+MISSING_FACT = "missing-fact"
+CONTEXT_TOO_LONG = "context-too-long"
+HEADS = "heads-do-not-split"
+STATIC_EXCUSES = (FEASIBLE, NO_NVLINK, MISSING_FACT, CONTEXT_TOO_LONG, NO_LINK, HEADS)
+"""Why a combination cannot exist whatever the load, the least fixable first; index 0 means it can."""
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """The layouts of every (gpu, count, interconnect), flat; ``start``/``size`` index them by group."""
+
+    columns: Mapping[str, Values]
+    link_key: NDArray[np.object_]
+    static_excuse: Codes
+    start: Codes
+    size: Codes
+
+
+@dataclass(frozen=True)
+class Space:
+    """All candidates of one scenario and method, as codes into small tables."""
+
+    axes: Mapping[str, tuple[str, ...]]
+    codes: Mapping[str, Codes]
+    layouts: Layouts
+    group: Codes
+    """Per candidate: its (gpu, count, interconnect) group in ``layouts``."""
+    constants: Mapping[str, float]
+    by_model: Mapping[str, Values]
+    by_gpu: Mapping[str, Values]
+    by_quantization: Mapping[str, Values]
+    """Indexed by quantization code x 2 + (1 for a model with experts)."""
+    by_gpu_quantization: Mapping[str, Values]
+    """Indexed by gpu code x quantizations + quantization code."""
+    static_excuse: Codes
+    """Per candidate, for reasons that no layout changes."""
+    texts: FactTable
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def layout_rows(self, first: int, last: int) -> tuple[Codes, Codes]:
+        """For candidates first..last: the candidate index of each layout row, and its row in ``layouts``."""
+        groups = self.group[first:last]
+        sizes = self.layouts.size[groups]
+        owner = np.repeat(np.arange(first, last), sizes)
+        offset = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return owner, np.repeat(self.layouts.start[groups], sizes) + offset
+
+    def gather(self, names: Sequence[str], owner: Codes, layout: Codes) -> dict[str, Values | float]:
+        """Values of leaves for the given layout rows; what is the same everywhere stays one number."""
+        model, gpu, quantization = (self.codes[axis][owner] for axis in ("model", "gpu", "quantization"))
+        experts = (self.by_model["experts"] > 0).astype(np.int64)[model]
+        columns: dict[str, Values | float] = {}
+        for name in names:
+            if name in self.constants:
+                columns[name] = self.constants[name]
+            elif name in self.by_model:
+                columns[name] = self.by_model[name][model]
+            elif name in self.by_gpu:
+                columns[name] = self.by_gpu[name][gpu]
+            elif name in self.by_quantization:
+                columns[name] = self.by_quantization[name][quantization * 2 + experts]
+            elif name in self.by_gpu_quantization:
+                columns[name] = self.by_gpu_quantization[name][gpu * len(self.axes["quantization"]) + quantization]
+            else:
+                columns[name] = self.layouts.columns[name][layout]
+        return columns
+
+    def frame(self, owner: Codes, layout: Codes) -> pd.DataFrame:
+        """Axes, ids and the keys of the records each row's leaves come from, one row a (candidate, layout)."""
+        names = {axis: pd.Categorical.from_codes(self.codes[axis][owner], list(self.axes[axis])) for axis in AXES[:3]}
+        count = np.array(self.axes["count"], dtype=np.int64)[self.codes["count"][owner]]
+        interconnect = pd.Categorical.from_codes(self.codes["interconnect"][owner], list(self.axes["interconnect"]))
+        frame = pd.DataFrame({**names, "count": count, "interconnect": interconnect})
+        gpu, quantization = self.codes["gpu"][owner], self.codes["quantization"][owner]
+        experts = (self.by_model["experts"] > 0)[self.codes["model"][owner]]
+        frame["link_key"] = self.layouts.link_key[layout]
+        frame["quantization_key"] = np.array(
+            [key for name in self.axes["quantization"] for key in (name, f"{name}/moe")], dtype=object
+        )[quantization * 2 + experts]
+        pair = gpu * len(self.axes["quantization"]) + quantization
+        frame["dense_peak_fact"] = frame["expert_peak_fact"] = self.texts.peak_fact[pair]
+        frame["native_compute"] = self.texts.native[pair]
+        frame["engine"] = self.texts.engine
+        frame["host"] = self.texts.host[gpu]
+        frame.insert(0, "candidate_id", candidate_ids(frame))
+        return frame
+
+
+def candidate_ids(frame: pd.DataFrame) -> pd.Series:
+    """Readable ids such as ``qwen3-32b.fp8.h20-96gb.8x.nvlink``."""
+    parts = [frame[axis].astype(str) for axis in AXES]
+    return parts[0] + "." + parts[1] + "." + parts[2] + "." + parts[3] + "x." + parts[4]
+
+
+def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
+    """Cross the axes of the scenario and gather what the catalog knows about each."""
+    table = collect(scenario, catalog, method)
+    axes: dict[str, tuple[str, ...]] = {
+        "model": tuple(scenario.matrix.model),
+        "quantization": tuple(scenario.matrix.quantization),
+        "gpu": tuple(scenario.matrix.gpu),
+        "count": tuple(str(count) for count in scenario.matrix.count),
+        "interconnect": tuple(scenario.matrix.interconnect),
+    }
+    shape = tuple(len(axes[axis]) for axis in AXES)
+    grid = np.indices(shape).reshape(len(AXES), -1)
+    allowed = np.ones(shape[:2], dtype=bool)
+    for model, names in scenario.matrix.quantization_by_model.items():
+        if model in axes["model"]:
+            allowed[axes["model"].index(model)] = [name in names for name in axes["quantization"]]
+    keep = allowed[grid[0], grid[1]]
+    codes = {axis: grid[index][keep] for index, axis in enumerate(AXES)}
+    counts = [int(count) for count in axes["count"]]
+    layouts = _layouts(scenario, catalog, method, axes, counts)
+    group = (codes["gpu"] * shape[3] + codes["count"]) * shape[4] + codes["interconnect"]
+
+    static = np.zeros(len(group), dtype=np.int64)
+    needed = scenario.workload.input_tokens.p95 + scenario.workload.output_tokens.p95
+    too_long = np.array([catalog.models[name].max_context_tokens < needed for name in axes["model"]])
+    missing = np.array([bool(names) for names in table.missing_gpu])[codes["gpu"]]
+    static[too_long[codes["model"]]] = STATIC_EXCUSES.index(CONTEXT_TOO_LONG)
+    static[missing] = STATIC_EXCUSES.index(MISSING_FACT)
+    return Space(
+        axes=axes,
+        codes=codes,
+        layouts=layouts,
+        group=group,
+        constants=table.constants,
+        by_model=table.by_model,
+        by_gpu=table.by_gpu,
+        by_quantization=table.by_quantization,
+        by_gpu_quantization=table.by_gpu_quantization,
+        static_excuse=static,
+        texts=table,
+    )
+
+
+def _layouts(
+    scenario: Scenario, catalog: Catalog, method: Method, axes: Mapping[str, tuple[str, ...]], counts: Sequence[int]
+) -> Layouts:
+    """Every split of each unit: tensor ranks for which the link is known, pipeline stages only over whole groups."""
+    rows: list[dict[str, float]] = []
+    links: list[str] = []
+    excuses: list[int] = []
+    start, size = [], []
+    for gpu in axes["gpu"]:
+        for count in counts:
+            for interconnect in axes["interconnect"]:
+                start.append(len(rows))
+                for tensor, pipeline, excuse in _splits(catalog, gpu, count, interconnect, method):
+                    link = _link(catalog, gpu, interconnect)
+                    point = catalog.links[link].points.get(tensor, {}) if link else {}
+                    rows.append(
+                        {
+                            "unit_cards": count,
+                            "replicas": max(count // (tensor * pipeline), 1),
+                            "tensor_parallel": tensor,
+                            "data_parallel": 1,
+                            "pipeline_parallel": pipeline,
+                            "link_is_nvlink": float(interconnect == "nvlink"),
+                            "allreduce_alpha_us": point["allreduce_alpha_us"].value if point else np.nan,
+                            "allreduce_bus_gb_per_s": point["allreduce_bus_gb_per_s"].value if point else np.nan,
+                        }
+                    )
+                    links.append(f"{link}@{tensor}" if link else "")
+                    excuses.append(STATIC_EXCUSES.index(excuse))
+                size.append(len(rows) - start[-1])
+    names = [leaf.name for leaf in LEAVES if leaf.scope in ("layout", "link")]
+    return Layouts(
+        columns={name: np.array([row[name] for row in rows], dtype=np.float64) for name in names},
+        link_key=np.array(links, dtype=object),
+        static_excuse=np.array(excuses, dtype=np.int64),
+        start=np.array(start, dtype=np.int64),
+        size=np.array(size, dtype=np.int64),
+    )
+
+
+def _link(catalog: Catalog, gpu: str, interconnect: str) -> str | None:
+    card = catalog.gpus[gpu]
+    return card.nvlink if interconnect == "nvlink" else card.pcie
+
+
+def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: Method) -> list[tuple[int, int, str]]:
+    """(tensor ranks, pipeline stages, excuse) of each layout worth trying for one unit of cards."""
+    link = _link(catalog, gpu, interconnect)
+    if interconnect == "nvlink" and not (link and catalog.gpus[gpu].nvlink_domain_cards):
+        return [(1, 1, NO_NVLINK)]
+    card = catalog.gpus[gpu]
+    server_cards = int(catalog.hosts[card.host].facts["server_cards"].value) if card.host in catalog.hosts else count
+    if method.pooled:  # the unit is one replica; what exceeds a server is counted as stages
+        inside = min(count, server_cards)
+        return [(inside, -(-count // inside), FEASIBLE)]
+    reach = max(card.nvlink_domain_cards, 1) if interconnect == "nvlink" else server_cards
+    tensor = [1, *(n for n in sorted(catalog.links[link].points) if n <= min(count, reach))] if link else [1]
+    splits = [(n, 1, FEASIBLE) for n in tensor]
+    stages = 2
+    while tensor[-1] * stages <= count:
+        splits.append((tensor[-1], stages, FEASIBLE))
+        stages *= 2
+    return splits
+
+
+def leaf_names(method: Method, later: Sequence[Block] = ()) -> tuple[str, ...]:
+    """Leaves of the space that a method, its searches, and later blocks (money) read, in the dictionary's order."""
+    read = {solve.target for solve in method.solves} | {leaf.name for leaf in LEAVES if leaf.scope == "layout"}
+    for block in (*method.blocks(), *later):
+        for function in block.formulas:
+            read |= {block.resolve(parameter) for parameter in info(function).inputs}
+    return tuple(leaf.name for leaf in LEAVES if leaf.name in read - set(INTERPOLATED) and leaf.scope in IN_SPACE)

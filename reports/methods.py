@@ -1,0 +1,114 @@
+"""A method is an ordered tuple of blocks of formulas; this file is the list of methods.
+
+A block is evaluated in reading order. A block with a ``point`` is the same chain at another operating point: the name
+``batch_requests`` is bound to the column ``batch``, and what the block makes is stored as ``name@point``; every other
+name is read inside the block first and from the plain columns otherwise. ``resolve`` is that rule, used alike by the
+evaluation, the workbook, the PDF and ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reports.formulas import capacity, limits, memory, model_shape, rule_of_thumb, sizing, step, work
+from reports.formulas.meta import Formula, info
+
+BATCH = "batch_requests"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Formulas that are read together under one heading."""
+
+    title: str
+    formulas: tuple[Formula, ...]
+    batch: str = ""
+    """Column that ``batch_requests`` stands for in this block; empty when the block does not depend on a batch."""
+    point: str = ""
+    """Operating point; empty for the recommended load, whose columns carry plain names."""
+
+    def made(self) -> tuple[str, ...]:
+        """Plain names of the columns this block makes."""
+        return tuple(info(function).name for function in self.formulas)
+
+    def column(self, name: str) -> str:
+        """The frame's name of a column this block makes."""
+        return f"{name}@{self.point}" if self.point else name
+
+    def resolve(self, parameter: str) -> str:
+        """The frame column that a parameter of a formula of this block reads."""
+        if parameter == BATCH and self.batch:
+            return self.batch
+        return self.column(parameter) if parameter in self.made() else parameter
+
+
+@dataclass(frozen=True)
+class Solve:
+    """A search, because no single expression says it: the largest batch whose ``quantity`` keeps the ``target``."""
+
+    column: str
+    quantity: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of estimating capacity.
+
+    ``before`` runs over every layout, then ``solves`` says which leaves a search fills in (if any), then ``after``
+    runs over every layout, then the best layout is chosen; ``sizing`` runs over what is left, and ``proofs`` only
+    over the short list (the chain at the limit and at one request more).
+    """
+
+    name: str
+    title: str
+    before: tuple[Block, ...]
+    after: tuple[Block, ...]
+    sizing: tuple[Block, ...]
+    proofs: tuple[Block, ...] = ()
+    solves: tuple[Solve, ...] = ()
+    pooled: bool = False
+    """All cards of a unit work as one pool: no layouts are searched."""
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in reading order, proofs after the capacity they prove."""
+        yield from self.before
+        yield from self.after
+        yield from self.proofs
+        yield from self.sizing
+
+
+_SIZING = (Block("Cards for the demand", sizing.FORMULAS),)
+
+ROOFLINE = Method(
+    name="roofline",
+    title="Roofline with measured efficiencies",
+    before=(
+        Block("Model shape", model_shape.FORMULAS),
+        Block("Memory", memory.FORMULAS),
+        Block("Work that does not depend on the batch", work.FORMULAS),
+    ),
+    solves=(Solve("tpot_requests", "tpot_ms", "tpot_target_ms"), Solve("ttft_requests", "ttft_ms", "ttft_target_ms")),
+    after=(
+        Block("Limit and recommended load", limits.FORMULAS),
+        Block("Step at the recommended load", step.FORMULAS, batch="load_requests"),
+        Block("Capacity of a deployment unit", capacity.FORMULAS),
+    ),
+    proofs=(
+        Block("Step at the limit", step.FORMULAS, batch="limit_requests", point="limit"),
+        Block("Step with one request more", step.FORMULAS, batch="one_more_requests", point="one_more"),
+    ),
+    sizing=_SIZING,
+)
+
+RULE_OF_THUMB = Method(
+    name="rule-of-thumb",
+    title="Rule of thumb (published calculator, for comparison)",
+    before=(Block("Rule of thumb", rule_of_thumb.FORMULAS),),
+    after=(),
+    sizing=_SIZING,
+    pooled=True,
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in (ROOFLINE, RULE_OF_THUMB)}

@@ -1,0 +1,102 @@
+"""The files of one report folder: workbook, PDFs, results, cost lines, summary, manifest, written together or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reports.manifest import write_manifest
+from reports.run import Run
+from reports.writing import replace_folder
+
+
+def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> list[Path]:
+    """Write every file of a run into ``folder``; an interruption leaves what stood there before."""
+    from reports.render import pdf, workbook
+
+    with replace_folder(folder) as draft:
+        progress("results")
+        results_frame(run).to_parquet(draft / "results.parquet", index=False)
+        run.cost_lines.to_csv(draft / "cost_lines.csv", index=False, lineterminator="\n")
+        (draft / "summary.json").write_text(
+            json.dumps(summary(run), ensure_ascii=False, indent=2, sort_keys=False) + "\n", encoding="utf-8"
+        )
+        progress("workbook")
+        workbook.write(run, draft / "workbook.xlsx")
+        for kind in run.scenario.reports:
+            for language in run.scenario.languages:
+                progress(f"{kind}.{language}.pdf")
+                pdf.write(run, kind, language, draft / f"{kind}.{language}.pdf")
+        write_manifest(run, draft)
+    return sorted(folder.iterdir())
+
+
+FIRST_COLUMNS = (
+    "candidate_id", "method", "model", "quantization", "gpu", "count", "interconnect", "feasible", "binding_constraint",
+    "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms", "cards_needed",
+    "excuse",
+)  # fmt: skip
+
+
+def results_frame(run: Run) -> pd.DataFrame:
+    """Candidates for other tools: the headline columns first, the excuse as a sentence, then every other column."""
+    from reports.constraints import sentence
+
+    frame = run.candidates.copy()
+    reasons = run.excuses[run.excuses["option_id"] == ""].drop_duplicates("candidate_id")
+    sentences = {
+        candidate: sentence(code, numbers)
+        for candidate, code, numbers in zip(reasons["candidate_id"], reasons["code"], reasons["values"], strict=True)
+    }
+    frame["excuse"] = frame["candidate_id"].map(sentences).fillna("")
+    for name in frame.columns[frame.dtypes == "category"]:
+        frame[name] = frame[name].astype(str)
+    rest = [name for name in frame.columns if name not in FIRST_COLUMNS]
+    return frame[[name for name in FIRST_COLUMNS if name in frame] + rest]
+
+
+HEADLINES = (
+    "option_id", "candidate_id", "model", "quantization", "gpu", "interconnect", "rank", "winner", "way",
+    "binding_constraint", "cards_needed", "servers_needed", "unit_cards", "replicas", "tensor_parallel",
+    "pipeline_parallel", "recommended_concurrency", "tpot_ms", "ttft_ms", "output_tokens_per_s",
+    "monthly_cost_amount", "rent_equivalent_amount_per_month", "buy_equivalent_amount_per_month",
+    "capex_amount", "rent_npv_amount", "buy_npv_amount", "rent_amount_per_mtok", "buy_amount_per_mtok",
+    "break_even_month", "rent_provider", "rent_term", "offer_id", "purchase_id",
+)  # fmt: skip
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The recommendation and each short-listed option's headline figures, as plain data."""
+    rows = run.shortlist
+    names = [name for name in HEADLINES if name in rows]
+    return {
+        "scenario": run.scenario.name,
+        "title": dict(run.scenario.title),
+        "period": run.scenario.period,
+        "as_of": run.scenario.as_of.isoformat(),
+        "currency": run.scenario.currency,
+        "method": run.method.name,
+        "annual_discount_rate": _plain(float(rows["annual_discount_rate"].iloc[0])) if len(rows) else None,
+        "recommendation": [
+            {name: _plain(row[name]) for name in names} for row in rows[rows["winner"]].to_dict("records")
+        ],
+        "options": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
+        "models_without_an_answer": sorted(
+            set(run.options["model"].astype(str)) - set(rows.loc[rows["winner"], "model"].astype(str))
+        ),
+        "warnings": [message.format(**values) for message, values in run.warnings],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has: NaN becomes null, NumPy scalars become Python's."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,110 @@
+"""The flow on one page: a scenario and a catalog in, one Run out; a Run in, the files of a report out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from reports import recommend
+from reports.catalog.read import read_catalog
+from reports.catalog.records import Catalog
+from reports.constraints import verdicts
+from reports.cost.blocks import COST_BLOCKS, rank
+from reports.cost.lines import cost_lines
+from reports.cost.offers import attach
+from reports.cost.timeline import evaluate as evaluate_timeline
+from reports.evaluate import evaluate as evaluate_space
+from reports.evaluate import evaluate_frame
+from reports.facts import collect
+from reports.matrix import expand
+from reports.methods import METHODS
+from reports.run import Run
+from reports.scenario.read import read_scenario
+from reports.scenario.schema import Scenario
+
+Progress = Callable[[str], None]
+
+
+def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
+    """Every computing stage, in order. Raises InputError when a price or rate the scenario needs is missing."""
+    frames = []
+    for name in scenario.methods:
+        space = expand(scenario, catalog, METHODS[name])
+        frames.append(recommend.conclude(evaluate_space(space, METHODS[name], later=COST_BLOCKS), name))
+    method = METHODS[scenario.methods[0]]
+    options, price_facts, warnings = attach(recommend.options(frames[0]), scenario, catalog)
+    marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS)))
+    shortlist = evaluate_frame(recommend.shortlist(marked), method.proofs)
+    timelines, summary = evaluate_timeline(shortlist)
+    facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
+    shortlist = pd.concat([shortlist, summary], axis=1)
+    return Run(
+        scenario=scenario,
+        catalog=catalog,
+        method=method,
+        facts=facts,
+        candidates=pd.concat(frames, ignore_index=True),
+        options=marked,
+        shortlist=shortlist,
+        blocks=(*method.blocks(), *COST_BLOCKS),
+        timelines=timelines,
+        cost_lines=cost_lines(shortlist, timelines, scenario),
+        verdicts=verdicts(method.name, marked),
+        excuses=recommend.excuses(frames[0], marked),
+        warnings=(*warnings, *_warnings(scenario, shortlist, facts)),
+    )
+
+
+def _warnings(
+    scenario: Scenario, shortlist: pd.DataFrame, facts: pd.DataFrame
+) -> tuple[tuple[str, dict[str, object]], ...]:
+    """What a reader must know before the numbers: targets this method cannot judge, and facts nobody confirmed."""
+    found: list[tuple[str, dict[str, object]]] = []
+    targets = scenario.targets
+    if targets:
+        for label, statistic in (("TTFT", targets.ttft_statistic), ("TPOT", targets.tpot_statistic)):
+            if statistic != "mean":
+                found.append(
+                    (
+                        "The {label} target is a {statistic}; the prediction compared with it is a mean.",
+                        {"label": label, "statistic": statistic.upper()},
+                    )
+                )
+    cards = sorted(set(shortlist.loc[shortlist["winner"], "gpu"].astype(str))) if len(shortlist) else []
+    unconfirmed = facts[(facts["scope"] == "gpu") & facts["key"].isin(cards) & ~facts["confirmed"].astype(bool)]
+    for card in sorted(set(unconfirmed["key"])):
+        found.append(("Data-sheet figures of {gpu} are general knowledge, not confirmed.", {"gpu": card}))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a build wrote."""
+
+    files: list[Path]
+    run: Run
+
+
+def build(
+    scenario_path: Path,
+    *,
+    out: Path = Path("out"),
+    catalog: Sequence[Path] = (),
+    sets: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    period: str | None = None,
+    progress: Progress = lambda step: None,
+) -> BuildResult:
+    """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all."""
+    from reports.outputs import write_outputs
+
+    progress("catalogs")
+    book = read_catalog(catalog)
+    progress("scenario")
+    scenario = read_scenario(scenario_path, book, sets=sets, overrides=overrides, period=period)
+    progress("matrix")
+    run = evaluate(scenario, book)
+    return BuildResult(files=write_outputs(run, out / scenario.period / scenario.name, progress), run=run)

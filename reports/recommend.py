@@ -1,0 +1,132 @@
+"""From evaluated candidates to a recommendation: least cards for each option, ranked by monthly cost, with reasons.
+
+An option is a (model, quantization, gpu, interconnect); among its counts and layouts the one that serves the demand
+with the fewest cards stands for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from reports.constraints import LAYOUT_EXCUSES, binding, sentence_values
+from reports.matrix import MISSING_FACT
+
+OPTION = ["model", "quantization", "gpu", "interconnect"]
+SHORTLIST_ROWS = 12
+"""The workbook calculates this many options side by side; more do not fit a page."""
+
+
+def conclude(candidates: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Candidates with their binding constraint and ``cards_needed``, the same for all counts of an option.
+
+    Columns that mean nothing for an infeasible row (capacity, cards) are blank there, never 0 or a neighbour's.
+    """
+    frame = candidates.copy()
+    frame["excuse_code"] = np.array(LAYOUT_EXCUSES, dtype=object)[frame["excuse_code"].to_numpy()]
+    frame["binding_constraint"] = binding(method, frame)
+    blank = ~frame["feasible"].to_numpy(dtype=bool)
+    for name in (
+        "recommended_concurrency", "output_tokens_per_s", "units_needed", "demand_cards", "headroom_share",
+        "output_mtok_per_month",
+    ):  # fmt: skip
+        if name in frame:
+            frame[name] = np.where(blank, np.nan, frame[name].to_numpy(dtype=np.float64))
+    if "demand_cards" in frame:
+        frame["cards_needed"] = frame.groupby(OPTION, observed=True, sort=False)["demand_cards"].transform("min")
+    return frame
+
+
+def options(candidates: pd.DataFrame) -> pd.DataFrame:
+    """One row an option: its candidate with the fewest cards (then the smallest unit, then the least TPOT).
+
+    Among infeasible candidates of an option the one that came closest stands for it.
+    """
+    closeness = candidates["excuse_code"].map({code: index for index, code in enumerate(LAYOUT_EXCUSES)})
+    keys = pd.DataFrame(
+        {
+            "cards": candidates["demand_cards"].fillna(np.inf),
+            "closeness": -closeness.astype(float),
+            "unit": np.where(candidates["feasible"], candidates["count"], -candidates["count"]),
+            "tpot": candidates["tpot_ms"].fillna(np.inf),
+        }
+    )
+    order = keys.sort_values(["cards", "closeness", "unit", "tpot"], kind="stable").index
+    best = candidates.loc[order].drop_duplicates(OPTION, keep="first").sort_index()
+    frame = best.reset_index(drop=True)
+    frame.insert(
+        0,
+        "option_id",
+        frame["model"].astype(str)
+        + "." + frame["quantization"].astype(str)
+        + "." + frame["gpu"].astype(str)
+        + "." + frame["interconnect"].astype(str),
+    )  # fmt: skip
+    return frame
+
+
+def mark(ranked: pd.DataFrame) -> pd.DataFrame:
+    """Ranked options with ``winner`` and ``pareto`` (nothing else is both cheaper and faster), and the final code."""
+    frame = ranked.copy()
+    frame["winner"] = frame["rank"] == 1
+    frame["pareto"] = False
+    for _, group in frame[frame["rank"].notna()].groupby("model", observed=True, sort=False):
+        by_cost = group.sort_values(["monthly_cost_amount", "tpot_ms"], kind="stable")
+        best_so_far = by_cost["tpot_ms"].cummin().shift(fill_value=np.inf)
+        frame.loc[by_cost.index, "pareto"] = (by_cost["tpot_ms"] < best_so_far).to_numpy()
+    feasible, priced = frame["feasible"].to_numpy(dtype=bool), frame["rank"].notna().to_numpy()
+    frame["excuse_code"] = np.select(
+        [frame["winner"], feasible & priced, feasible], ["winner", "dearer", "no-price"], frame["excuse_code"]
+    )
+    return frame
+
+
+def shortlist(marked: pd.DataFrame) -> pd.DataFrame:
+    """Each model's winner, then the next best of every model in turn, another card before another format."""
+    ranked = marked[marked["rank"].notna()].copy()
+    first_of_card = ~ranked.sort_values("rank").duplicated(["model", "gpu"]).reindex(ranked.index)
+    ranked["_turn"] = (
+        ranked.assign(_later=~first_of_card).sort_values(["_later", "rank"]).groupby("model", observed=True).cumcount()
+    )
+    ranked["_model"] = ranked["model"].cat.codes if hasattr(ranked["model"], "cat") else ranked["model"]
+    ordered = ranked.sort_values(["winner", "_turn", "_model"], ascending=[False, True, True], kind="stable")
+    keep = max(SHORTLIST_ROWS, int(ordered["winner"].sum()))
+    return ordered.head(keep).drop(columns=["_turn", "_model"]).reset_index(drop=True)
+
+
+def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
+    """Why each infeasible candidate cannot run and why each option did not win: a code and the numbers to quote."""
+    rows: list[dict[str, Any]] = []
+    infeasible = candidates[~candidates["feasible"]]
+    columns = list(infeasible.columns)
+    for values in infeasible.itertuples(index=False, name=None):
+        row = dict(zip(columns, values, strict=True))
+        rows.append(_excuse(row, row["excuse_code"], sentence_values(row["excuse_code"], row), option_id=""))
+    best = marked[marked["winner"]].set_index("model")["monthly_cost_amount"].to_dict()
+    for row in marked.to_dict("records"):
+        code = row["excuse_code"]
+        if code in ("winner", "dearer", "no-price"):
+            least = best.get(row["model"], np.nan)
+            quoted = {
+                "cards": row["cards_needed"],
+                "monthly_amount": row["monthly_cost_amount"],
+                "more_share": row["monthly_cost_amount"] / least - 1 if least else np.nan,
+            }
+        else:
+            quoted = sentence_values(code, row)
+        rows.append(_excuse(row, code, quoted, option_id=row["option_id"]))
+    names = ["candidate_id", "option_id", "model", "code", "constraint", "values"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _excuse(row: dict[str, Any], code: str, values: dict[str, Any], *, option_id: str) -> dict[str, Any]:
+    return {
+        "candidate_id": row["candidate_id"],
+        "option_id": option_id,
+        "model": row["model"],
+        "code": code,
+        "constraint": row.get("binding_constraint") or (code if code != MISSING_FACT else ""),
+        "values": values,
+    }

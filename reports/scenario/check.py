@@ -1,0 +1,52 @@
+"""Validates scenario files without evaluating them; a file that others extend need not be complete by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.catalog.records import Catalog
+from reports.errors import InputError, Problem
+from reports.scenario.read import EXTENDS, check_partial, in_file_order, load, read_scenario
+from reports.strict_yaml import read
+
+
+def scenario_files(paths: Sequence[Path]) -> list[Path]:
+    """The given files, and the scenario files of the given folders."""
+    files: list[Path] = []
+    for path in paths:
+        inside = sorted([*path.glob("*.yaml"), *path.glob("*.yml")]) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(Problem(str(path), "holds no scenario", expected="files that end in .yaml"))
+        files += inside
+    return list(dict.fromkeys(files))
+
+
+def check_scenarios(
+    files: Sequence[Path], catalog: Catalog, *, sets: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> list[Problem]:
+    """Every problem of every file; each override is tried alone unless some are chosen."""
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            if _is_extended(file):
+                problems += check_partial(file, catalog)
+                continue
+            read_scenario(file, catalog, sets=sets, overrides=overrides)
+            for name in load(file).overrides if not overrides else ():
+                read_scenario(file, catalog, sets=sets, overrides=(name,))
+        except InputError as error:
+            problems += error.problems
+    return in_file_order(problems)
+
+
+def _is_extended(file: Path) -> bool:
+    """Whether a scenario beside it names this file in ``extends``."""
+    for other in file.resolve().parent.glob("*.y*ml"):
+        try:
+            data = read(other).data
+        except InputError:
+            continue
+        if isinstance(data, dict) and data.get(EXTENDS) == file.name:
+            return True
+    return False
