@@ -68,7 +68,7 @@ SENTENCES: dict[str, str] = {
     NO_REQUEST_FITS: "After the weights {kv_room_gib} GiB a card are left; one request needs {kv_request_gib} GiB.",
     TTFT_MISSED: "First token after {ttft_ms} ms with a single request; the target is {ttft_target_ms} ms.",
     TPOT_MISSED: "{tpot_ms} ms per token with a single request; the target is {tpot_target_ms} ms.",
-    STAGES_STARVE: "Within the targets each of the {pipeline_parallel} pipeline stages would have less than one request.",
+    STAGES_STARVE: "Within the targets, {pipeline_parallel} pipeline stages would have less than one request each.",
     "no-price": "Needs {cards} cards; neither a rental offer nor a purchase price is on file.",
     "dearer": "Needs {cards} cards at {monthly_amount} a month, {more_share} more than the winner.",
     "winner": "Needs {cards} cards at {monthly_amount} a month: the cheapest that meets the targets.",

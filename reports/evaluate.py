@@ -6,7 +6,8 @@ twice, is an error that names the formula.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,15 @@ def evaluate(
 ) -> pd.DataFrame:
     """Every candidate at its best layout: axes, keys, leaves, formula columns, ``feasible`` and ``excuse_code``.
 
-    ``later`` are blocks that will read the frame: the leaves they need are kept. ``columns`` limits which leaf and formula columns are kept; the ids and axes always are.
+    ``later`` are blocks that will read the frame: the leaves they need are kept. ``columns`` limits which leaf and
+    formula columns are kept; the ids and axes always are.
     """
+    plan = _plan(method, leaf_names(method, later))
     chosen: list[Codes] = []
     layouts: list[Codes] = []
     kept: dict[str, list[NDArray[Any]]] = {}
     for first, last in _chunks(space):
-        owner, layout, values = _evaluate_chunk(space, method, leaf_names(method, later), first, last)
+        owner, layout, values = _evaluate_chunk(space, plan, first, last)
         chosen.append(owner)
         layouts.append(layout)
         for name, column in values.items():
@@ -102,18 +105,40 @@ def _chunks(space: Space) -> Iterable[tuple[int, int]]:
         first = last
 
 
-def _evaluate_chunk(
-    space: Space, method: Method, leaves: Sequence[str], first: int, last: int
-) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
+@dataclass(frozen=True)
+class _Plan:
+    """A method compiled once for all chunks."""
+
+    method: Method
+    leaves: tuple[str, ...]
+    before: Program
+    searches: tuple[tuple[Solve, Program], ...]
+    after: Program
+
+
+def _plan(method: Method, leaves: tuple[str, ...]) -> _Plan:
+    before = compile_blocks(method.before, leaves)
+    known = [*leaves, *(made for _, _, made in before)]
+    chain = next((block for block in method.after if block.batch), None)
+    searches = tuple(
+        (solve, compile_blocks([Block(chain.title, chain.formulas)], [*known, BATCH]))
+        for solve in method.solves
+        if chain
+    )
+    solved = [solve.column for solve in method.solves]
+    return _Plan(method, leaves, before, searches, compile_blocks([*method.after, *method.sizing], [*known, *solved]))
+
+
+def _evaluate_chunk(space: Space, plan: _Plan, first: int, last: int) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
     owner, layout = space.layout_rows(first, last)
-    values: Columns = dict(space.gather(leaves, owner, layout))
+    values: Columns = dict(space.gather(plan.leaves, owner, layout))
     with np.errstate(all="ignore"):
-        run_program(compile_blocks(method.before, values), values)
-        if method.solves:
-            values.update(_solve(method, values, len(owner)))
-        run_program(compile_blocks(method.after, values), values)
-        run_program(compile_blocks(method.sizing, values), values)
-        excuse = _excuse(space, method, values, owner, layout)
+        run_program(plan.before, values)
+        for solve, program in plan.searches:
+            most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], len(owner))
+            values[solve.column] = largest_batch(_quantity(values, solve, program), values[solve.target], most)
+        run_program(plan.after, values)
+        excuse = _excuse(space, plan.method, values, owner, layout)
         best = _best_layout(values, excuse, owner - first, last - first)
     values["excuse_code"] = excuse
     values["feasible"] = excuse == 0
@@ -124,22 +149,16 @@ def _evaluate_chunk(
     )
 
 
-def _solve(method: Method, values: Mapping[str, Any], rows: int) -> dict[str, NDArray[np.float64]]:
-    """Largest batches within each target, by bisection over the step chain."""
-    chain = next(block for block in method.after if block.batch)
-    known = [name for name in values if name not in chain.made()]
-    most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], rows)
-    found = {}
-    for solve in method.solves:
-        program = compile_blocks([Block(chain.title, chain.formulas)], [*known, BATCH])
+def _quantity(values: Columns, solve: Solve, program: Program) -> Callable[[NDArray[np.float64]], Any]:
+    """What a search watches, as a function of the batch: the step chain evaluated on whole arrays."""
 
-        def quantity(batch: NDArray[np.float64], solve: Solve = solve, program: Program = program) -> Any:
-            columns: Columns = {name: values[name] for name in known} | {BATCH: batch}
-            run_program(program, columns)
-            return columns[solve.quantity]
+    def quantity(batch: NDArray[np.float64]) -> Any:
+        columns: Columns = dict(values)
+        columns[BATCH] = batch
+        run_program(program, columns)
+        return columns[solve.quantity]
 
-        found[solve.column] = largest_batch(quantity, values[solve.target], most)
-    return found
+    return quantity
 
 
 def _excuse(space: Space, method: Method, values: Mapping[str, Any], owner: Codes, layout: Codes) -> Codes:

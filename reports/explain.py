@@ -129,7 +129,9 @@ def _step(block: Block, function: Formula, made: str, read: Mapping[str, str], r
         name=made,
         label=known.label,
         formula=written(function, read),
-        numbers=written(function, {name: number(row.get(column)) for name, column in read.items()}),
+        numbers=written(
+            function, _constants(function) | {name: number(row.get(column)) for name, column in read.items()}
+        ),
         value=_plain(row[made]),
         unit=known.unit,
         sources=known.sources,
@@ -162,6 +164,12 @@ def _expression(function: Formula) -> ast.expr:
         if isinstance(node, ast.Return) and node.value is not None:
             return node.value
     raise LookupError(f"formula {info(function).name} has no return expression")
+
+
+def _constants(function: Formula) -> dict[str, str]:
+    """Unit factors the formula names, as numbers."""
+    known = function.__globals__
+    return {name: number(value) for name, value in known.items() if name.isupper() and isinstance(value, float)}
 
 
 def written(function: Formula, names: Mapping[str, str]) -> str:

@@ -40,7 +40,8 @@ class FactTable:
     by_quantization: Mapping[str, Values]
     by_gpu_quantization: Mapping[str, Values]
     missing_gpu: tuple[tuple[str, ...], ...]
-    peak_fact: NDArray[np.object_]
+    dense_peak_fact: NDArray[np.object_]
+    expert_peak_fact: NDArray[np.object_]
     native: NDArray[np.bool_]
     host: NDArray[np.object_]
     engine: str
@@ -90,16 +91,12 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
     by_quantization, _ = _entries(rows, "quantization", doubled)
     engine, _ = _entries(rows, "engine", {scenario.engine: catalog.engines[scenario.engine].facts})
 
-    peak_fact, native, peaks = [], [], []
-    for gpu in gpus:
-        card = catalog.gpus[gpu]
-        for name in quantizations:
-            kind = compute_type(catalog, gpu, name)
-            fact = card.facts.get(PEAK_FACT[kind])
-            peak_fact.append(PEAK_FACT[kind])
-            native.append(kind == catalog.quantizations[name].compute_types[0])
-            peaks.append(fact.value if fact else np.nan)
-    peak = np.array(peaks, dtype=np.float64)
+    pairs = [(gpu, name, experts) for gpu in gpus for name in quantizations for experts in (False, True)]
+    dense_fact = [dense_peak_fact(catalog, *pair) for pair in pairs]
+    expert_fact = [PEAK_FACT[compute_type(catalog, gpu, name)] for gpu, name, _ in pairs]
+    native = [
+        compute_type(catalog, gpu, name) == catalog.quantizations[name].compute_types[0] for gpu, name, _ in pairs
+    ]
 
     constants = {name: float(values[0]) for name, values in engine.items()}
     for name, value in _scenario_values(scenario).items():
@@ -124,9 +121,17 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
         by_model={**by_model, **{name: np.array(values) for name, values in demands.items()}},
         by_gpu=by_gpu,
         by_quantization=by_quantization,
-        by_gpu_quantization={"dense_peak_tflops": peak, "expert_peak_tflops": peak},
+        by_gpu_quantization={
+            "dense_peak_tflops": np.array(
+                [catalog.gpus[pair[0]].value(name) for pair, name in zip(pairs, dense_fact, strict=True)]
+            ),
+            "expert_peak_tflops": np.array(
+                [catalog.gpus[pair[0]].value(name) for pair, name in zip(pairs, expert_fact, strict=True)]
+            ),
+        },
         missing_gpu=tuple(missing),
-        peak_fact=np.array(peak_fact, dtype=object),
+        dense_peak_fact=np.array(dense_fact, dtype=object),
+        expert_peak_fact=np.array(expert_fact, dtype=object),
         native=np.array(native, dtype=bool),
         host=np.array([catalog.gpus[gpu].host for gpu in gpus], dtype=object),
         engine=scenario.engine,
@@ -136,12 +141,16 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
 
 def compute_type(catalog: Catalog, gpu: str, quantization: str) -> str:
     """The first compute type of a quantization that the card has; a weight-only format falls back to 16 bit."""
-    card, entry = catalog.gpus[gpu], catalog.quantizations[quantization]
-    native = not entry.native_archs or card.arch.split(" ")[0] in entry.native_archs
-    for kind in entry.compute_types:
-        if PEAK_FACT[kind] in card.facts and (native or kind == "16bit"):
-            return kind
-    return "16bit"
+    card = catalog.gpus[gpu]
+    kinds = catalog.quantizations[quantization].compute_types_on(card.arch)
+    return next((kind for kind in kinds if PEAK_FACT[kind] in card.facts), "16bit")
+
+
+def dense_peak_fact(catalog: Catalog, gpu: str, quantization: str, experts: bool) -> str:
+    """Which peak the dense weights use: with experts, 4-bit formats leave them (and their arithmetic) at 16 bit."""
+    if experts and "dense_bytes_per_parameter" in catalog.quantizations[quantization].moe_facts:
+        return PEAK_FACT["16bit"]
+    return PEAK_FACT[compute_type(catalog, gpu, quantization)]
 
 
 def _links(catalog: Catalog, gpus: Iterable[str]) -> set[str]:

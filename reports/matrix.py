@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 from reports.catalog.records import Catalog
 from reports.columns import INTERPOLATED, LEAVES
@@ -65,7 +67,7 @@ class Space:
     by_quantization: Mapping[str, Values]
     """Indexed by quantization code x 2 + (1 for a model with experts)."""
     by_gpu_quantization: Mapping[str, Values]
-    """Indexed by gpu code x quantizations + quantization code."""
+    """Indexed by (gpu code x quantizations + quantization code) x 2 + (1 for a model with experts)."""
     static_excuse: Codes
     """Per candidate, for reasons that no layout changes."""
     texts: FactTable
@@ -96,7 +98,8 @@ class Space:
             elif name in self.by_quantization:
                 columns[name] = self.by_quantization[name][quantization * 2 + experts]
             elif name in self.by_gpu_quantization:
-                columns[name] = self.by_gpu_quantization[name][gpu * len(self.axes["quantization"]) + quantization]
+                pair = (gpu * len(self.axes["quantization"]) + quantization) * 2 + experts
+                columns[name] = self.by_gpu_quantization[name][pair]
             else:
                 columns[name] = self.layouts.columns[name][layout]
         return columns
@@ -113,8 +116,9 @@ class Space:
         frame["quantization_key"] = np.array(
             [key for name in self.axes["quantization"] for key in (name, f"{name}/moe")], dtype=object
         )[quantization * 2 + experts]
-        pair = gpu * len(self.axes["quantization"]) + quantization
-        frame["dense_peak_fact"] = frame["expert_peak_fact"] = self.texts.peak_fact[pair]
+        pair = (gpu * len(self.axes["quantization"]) + quantization) * 2 + experts
+        frame["dense_peak_fact"] = self.texts.dense_peak_fact[pair]
+        frame["expert_peak_fact"] = self.texts.expert_peak_fact[pair]
         frame["native_compute"] = self.texts.native[pair]
         frame["engine"] = self.texts.engine
         frame["host"] = self.texts.host[gpu]
@@ -124,8 +128,16 @@ class Space:
 
 def candidate_ids(frame: pd.DataFrame) -> pd.Series:
     """Readable ids such as ``qwen3-32b.fp8.h20-96gb.8x.nvlink``."""
-    parts = [frame[axis].astype(str) for axis in AXES]
-    return parts[0] + "." + parts[1] + "." + parts[2] + "." + parts[3] + "x." + parts[4]
+    texts = [_texts(frame[axis]) for axis in AXES]
+    texts[3] = compute.binary_join_element_wise(texts[3], pa.scalar("x"), pa.scalar(""))
+    joined = compute.binary_join_element_wise(*texts, pa.scalar("."))
+    return pd.Series(joined.to_pandas(), index=frame.index)
+
+
+def _texts(column: pd.Series) -> pa.Array:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return pa.array([str(name) for name in column.cat.categories]).take(pa.array(column.cat.codes.to_numpy()))
+    return pa.array(column.to_numpy()).cast(pa.string())
 
 
 def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:

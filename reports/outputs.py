@@ -1,4 +1,4 @@
-"""The files of one report folder: workbook, PDFs, results, cost lines, summary, manifest, written together or not at all."""
+"""The files of one report folder: workbook, PDFs, results, cost lines, manifest; all of them or none."""
 
 from __future__ import annotations
 

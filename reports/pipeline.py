@@ -36,7 +36,7 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         frames.append(recommend.conclude(evaluate_space(space, METHODS[name], later=COST_BLOCKS), name))
     method = METHODS[scenario.methods[0]]
     options, price_facts, warnings = attach(recommend.options(frames[0]), scenario, catalog)
-    marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS)))
+    marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS), ways=scenario.costs.compare))
     shortlist = evaluate_frame(recommend.shortlist(marked), method.proofs)
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
@@ -54,12 +54,12 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, marked),
         excuses=recommend.excuses(frames[0], marked),
-        warnings=(*warnings, *_warnings(scenario, shortlist, facts)),
+        warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
     )
 
 
 def _warnings(
-    scenario: Scenario, shortlist: pd.DataFrame, facts: pd.DataFrame
+    scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, facts: pd.DataFrame
 ) -> tuple[tuple[str, dict[str, object]], ...]:
     """What a reader must know before the numbers: targets this method cannot judge, and facts nobody confirmed."""
     found: list[tuple[str, dict[str, object]]] = []
@@ -73,10 +73,32 @@ def _warnings(
                         {"label": label, "statistic": statistic.upper()},
                     )
                 )
-    cards = sorted(set(shortlist.loc[shortlist["winner"], "gpu"].astype(str))) if len(shortlist) else []
-    unconfirmed = facts[(facts["scope"] == "gpu") & facts["key"].isin(cards) & ~facts["confirmed"].astype(bool)]
-    for card in sorted(set(unconfirmed["key"])):
-        found.append(("Data-sheet figures of {gpu} are general knowledge, not confirmed.", {"gpu": card}))
+    winners = shortlist[shortlist["winner"]] if len(shortlist) else shortlist
+    cards = sorted(set(winners["gpu"].astype(str))) if len(winners) else []
+    doubtful = facts[~facts["confirmed"].astype(bool)]
+    unconfirmed = sorted(set(doubtful.loc[doubtful["scope"] == "gpu", "key"]) & set(cards))
+    if unconfirmed:
+        found.append(
+            ("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": ", ".join(unconfirmed)})
+        )
+    split = winners[winners["tensor_parallel"] > 1] if len(winners) else winners
+    links = set(doubtful.loc[doubtful["scope"] == "link", "key"])
+    guessed = sorted(set(split.loc[split["link_key"].isin(links), "gpu"].astype(str))) if len(split) else []
+    if guessed:
+        found.append(
+            (
+                "The link between cards of {cards} was not measured: latency is extrapolated.",
+                {"cards": ", ".join(guessed)},
+            )
+        )
+    consumer = [card for card in cards if "consumer" in catalog.gpus[card].form_factor]
+    if consumer:
+        found.append(
+            (
+                "{cards}: consumer cards. The vendor's driver licence excludes data centres; check before ordering.",
+                {"cards": ", ".join(consumer)},
+            )
+        )
     return tuple(found)
 
 

@@ -38,11 +38,10 @@ _EXPECTED = {
     "date_from_datetime_inexact": "a date such as 2026-11-30",
 }
 _BOUNDS = {
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "{ge} or more",
-    "less_than": "less than {lt}",
-    "less_than_equal": "{le} or less",
-    "multiple_of": "a multiple of {multiple_of}",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "{le:g} or less",
     "too_short": "at least {min_length} item(s)",
     "too_long": "at most {max_length} item(s)",
     "string_too_short": "at least {min_length} character(s)",
@@ -80,6 +79,8 @@ def model_problems(
     """One problem for each thing the schema refused, in file order."""
     found = []
     for detail in error.errors(include_url=False):
+        if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
+            continue  # an item was refused, which is reported by itself; the list is long enough
         loc = _known_path(detail["loc"], data, detail["type"] in ("missing", "extra_forbidden"))
         found.append(_problem(model, detail, loc, place))
     unique = {(p.file, p.line, p.column, p.where, p.message): p for p in found}
@@ -143,6 +144,14 @@ def _problem(model: type[BaseModel], detail: Any, loc: KeyPath, place: Callable[
             expected=", ".join(options) or str(context.get("expected", "")),
             hint=did_you_mean(str(value), options),
         )
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        tag = str(context.get("discriminator", "")).strip("'")
+        options = re.findall(r"'([^']*)'", str(context.get("expected_tags", "")))
+        written = value.get(tag) if isinstance(value, dict) else None
+        file, line, column = place((*loc, tag)) if written is not None else (file, line, column)
+        return Problem(file, "is missing" if written is None else "is not one of the accepted values", line, column,
+                       where=where((*loc, tag)), read="" if written is None else shown(written),
+                       expected=", ".join(options or ["fixed"]), hint=did_you_mean(str(written), options))
     if kind in _EXPECTED:
         return Problem(
             file,

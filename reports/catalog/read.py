@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.catalog.entries import FACTS, KINDS, Read, read_entries
+from reports.catalog.entries import KINDS, Read, read_entries
 from reports.catalog.records import Assumption, Catalog, Entry, Fact, Gpu, Host, Link, Quantization, Source
 from reports.catalog.select import names_of
 from reports.catalog.tables import KEYS, TABLES, Known, Line, read_table
@@ -237,8 +237,3 @@ def _frame(table: str, lines: list[Line]) -> pd.DataFrame:
         dtype = {"number": "float64", "whole": "int64", "flag": "bool"}.get(cell.kind, "object")
         columns[name] = pd.Series(values, dtype=dtype)
     return pd.DataFrame(columns)
-
-
-def fact_unit(scope: str, name: str) -> str:
-    """Unit of a fact of one kind of entry; KeyError when it may not have it."""
-    return FACTS[scope][name]

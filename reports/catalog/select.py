@@ -32,7 +32,8 @@ def find(entries: Mapping[str, Entry], name: str, kind: str) -> str:
     for entry in entries.values():
         if wanted in names_of(entry):
             return entry.id
-    hint = did_you_mean(name, [written for entry in entries.values() for written in names_of(entry).values()])
+    others = [written for entry in entries.values() for written in (entry.name, *entry.aliases)]
+    hint = did_you_mean(name, [*others, *entries])
     raise UnknownName(f'unknown {kind} "{name}"' + (f"; {hint}" if hint else ""))
 
 

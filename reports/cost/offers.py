@@ -138,7 +138,7 @@ def _in_currency(offers: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> 
 def _add_reasons(frame: pd.DataFrame, wanted: pd.DataFrame, lacking: np.ndarray, reason: Reason) -> None:
     """Add the two reason columns to ``frame``; looked up once for each (card, stage)."""
     pairs = list(zip(wanted["gpu"], wanted["stage_cards"], strict=True))
-    known = {pair: reason(*pair) for pair, absent in zip(pairs, lacking, strict=True) if absent}
+    known = {pair: reason(*pair) for pair in {pair for pair, absent in zip(pairs, lacking, strict=True) if absent}}
     found = [known[pair] if absent else ("", {}) for pair, absent in zip(pairs, lacking, strict=True)]
     frame["rent_reason"] = [code for code, _ in found]
     frame["rent_reason_values"] = [values for _, values in found]

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 
 from reports.errors import InputError, Problem
-from reports.scenario.merge import Change, Merged
+from reports.scenario.merge import Change, Merged, copied
 from reports.scenario.schema import ScenarioFile
 from reports.strict_yaml import did_you_mean, parse
 from reports.yaml_problems import KeyPath, annotation_at, keys_at, models_in, number_hint, where
@@ -32,7 +32,7 @@ def set_value(merged: Merged, text: str) -> Change | Problem:
     value = typed(value_text.strip(), annotation)
     old = merged.get(path)
     merged.put(path, value, (file, None, None))
-    return (where(path), _default(path) if old is None else old, value)
+    return (where(path), _default(path) if old is None else old, copied(value))
 
 
 def _default(path: KeyPath) -> Any:
@@ -81,7 +81,7 @@ def typed(text: str, annotation: Any) -> Any:
     if get_origin(annotation) is tuple:
         bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
         return [typed(item.strip(), get_args(annotation)[0]) for item in bare.split(",")] if bare.strip() else []
-    if annotation is str or number_hint(text) not in ("", "remove the quotes"):
+    if annotation is str or (text not in ("true", "false") and number_hint(text) not in ("", "remove the quotes")):
         return text
     try:
         return parse(f"value: {text}", "--set").data["value"]

@@ -1,0 +1,59 @@
+"""Native charts: titles, units and explicit colours, so that Excel and LibreOffice draw the same picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from openpyxl.chart import LineChart, Reference
+from openpyxl.chart import Series as ChartSeries
+from openpyxl.chart.layout import Layout, ManualLayout
+from openpyxl.chart.shapes import GraphicalProperties
+from openpyxl.chart.text import RichText
+from openpyxl.drawing.line import LineProperties
+from openpyxl.drawing.text import CharacterProperties, Paragraph, ParagraphProperties
+
+from reports.render.excel_style import INK, MUTED, RULE
+from reports.render.live import Anchor
+from reports.render.sheet import Chart, Series
+
+Cells = Callable[[Anchor, Anchor], Reference]
+"""The cells from one name to another."""
+
+
+def line_chart(chart: Chart, cells: Cells) -> Any:
+    """A line chart whose cells are found by name."""
+    drawn: Any = LineChart()
+    drawn.title, drawn.width = chart.title, chart.width_cm
+    drawn.title.tx.rich.p[0].pPr = ParagraphProperties(defRPr=CharacterProperties(sz=1200, b=True, solidFill=INK))
+    drawn.title.overlay = False
+    drawn.x_axis.title, drawn.y_axis.title = chart.x_title, chart.y_title
+    drawn.legend.position = "t"
+    for axis in (drawn.x_axis, drawn.y_axis):
+        axis.delete = False
+        axis.txPr = RichText(
+            p=[Paragraph(pPr=ParagraphProperties(defRPr=CharacterProperties(sz=900, solidFill=MUTED)), endParaRPr=None)]
+        )
+        axis.title.tx.rich.p[0].pPr = ParagraphProperties(
+            defRPr=CharacterProperties(sz=900, b=False, solidFill=MUTED)
+        )
+        axis.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=RULE))
+    drawn.y_axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="E3E8ED"))
+    drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;-#,##0", False
+    drawn.x_axis.tickLblPos = "low"
+    drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = 6
+    for series in chart.series:
+        drawn.series.append(_line(series, cells))
+    drawn.set_categories(cells(*chart.categories))
+    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.17, w=0.88, h=0.66, xMode="edge", yMode="edge"))
+    return drawn
+
+
+def _line(series: Series, cells: Cells) -> Any:
+    line: Any = ChartSeries(cells(series.first, series.last), title=series.title)
+    line.graphicalProperties.line.solidFill = series.colour
+    line.graphicalProperties.line.width = 28575
+    line.graphicalProperties.line.dashStyle = series.dash
+    line.smooth = False
+    line.marker.symbol = "none"
+    return line

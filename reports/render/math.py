@@ -1,0 +1,179 @@
+"""Equations: LaTeX to SVG, broken into lines that fit the page, the same picture for the same text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from xml.etree import ElementTree
+
+import ziamath
+from ziamath import operators
+from ziamath.nodes.mrow import Mrow
+from ziamath.nodes.nodetools import elementtext
+
+from reports.errors import RenderError
+from reports.render.glyphs import FONT_FAMILY
+
+SIZE_PT = 9.0
+"""Height of the letters on paper: a little under the text, so that sub-scripts stay near 6 pt."""
+
+UNITS = 25
+"""Units of a picture in one point: coordinates are whole numbers, finer than a printer's dots, and small in a file."""
+
+
+class _Row(Mrow, tag="mrow"):
+    """A row of ziamath that measures its parts only when a fence in it has to grow to their height.
+
+    ziamath lays every row out twice, to know that height, so a deep fraction takes seconds. Registering a class for
+    a tag is its own way of extending it.
+    """
+
+    def _get_height_nostretch(
+        self, line: list[ElementTree.Element], **kwargs: object
+    ) -> tuple[float, float]:
+        if kwargs.get("nostretch") or not any(_grows(child) for child in line):
+            return 0.0, 0.0
+        low, high = super()._get_height_nostretch(line, **kwargs)
+        return float(low), float(high)
+
+
+def _grows(element: ElementTree.Element) -> bool:
+    if element.tag != "mo":
+        return False
+    known = operators.get_params(elementtext(element), element.get("form", "infix"))
+    return str(element.get("stretchy", known.get("stretchy", "false"))) != "false"
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One line of an equation as a picture: its size in points, and how far it hangs below the baseline."""
+
+    svg: str
+    width_pt: float
+    height_pt: float
+    depth_pt: float
+
+
+@cache
+def typeset(latex: str, title: str = "", size_pt: float = SIZE_PT) -> Equation:
+    """One line of LaTeX as an SVG whose units are points; ``title`` is what a screen reader says."""
+    try:
+        equation = ziamath.Latex(latex, size=size_pt, margin=0.5)
+        picture = equation.svgxml()
+    except Exception as problem:  # whatever the typesetter stumbles over, the document must not go out
+        raise RenderError(f"an equation cannot be typeset ({problem}): {latex}") from problem
+    left, top, width, height = (float(part) for part in picture.get("viewBox", "").split())
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="{FONT_FAMILY}" '
+        f'width="{width:.2f}pt" height="{height:.2f}pt" viewBox="{left * UNITS:.0f} {top * UNITS:.0f} {width * UNITS:.0f} {height * UNITS:.0f}">'
+        f'<title>{escape(title or latex)}</title><path d="{_outline(picture)}"/></svg>'
+    )
+    return Equation(svg, width, height, top + height)
+
+
+def _outline(picture: ElementTree.Element) -> str:
+    """Every glyph and rule of a picture as one path: the PDF engine is slow with many small elements."""
+    symbols: dict[str, tuple[float, float, float, str]] = {}
+    parts: list[str] = []
+    for element in picture:
+        tag = element.tag.rpartition("}")[2]
+        if tag == "symbol":
+            left, top, width, _ = (float(part) for part in element.get("viewBox", "").split())
+            symbols[element.get("id", "")] = left, top, width, "".join(part.get("d", "") for part in element.iter())
+        elif tag == "use":
+            left, top, width, path = symbols[element.get("href", "").lstrip("#")]
+            scale = _units(element, "width") / width
+            parts.append(_placed(path, scale, _units(element, "x") - left * scale, _units(element, "y") - top * scale))
+        elif tag == "rect":
+            x, y, right = _units(element, "x"), _units(element, "y"), _units(element, "width")
+            parts.append(f"M{x:.0f} {y:.0f}h{right:.0f}v{_units(element, 'height'):.0f}h{-right:.0f}Z")
+        else:
+            raise RenderError(f"an equation contains a {tag}, which is not known how to draw")
+    return "".join(parts)
+
+
+def _units(element: ElementTree.Element, name: str) -> float:
+    return float(element.get(name, "0")) * UNITS
+
+
+def _placed(path: str, scale: float, x: float, y: float) -> str:
+    """A glyph's path scaled and moved, in whole units."""
+    return "".join(
+        command + " ".join(f"{value * scale + (y if odd else x):.0f}" for odd, value in zip(_XY, values, strict=False))
+        for command, values in _commands(path)
+    )
+
+
+_XY = (False, True) * 3
+
+
+@cache
+def _commands(path: str) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Absolute M, L and C of a glyph's path; its quadratic curves as cubic ones, which is what a PDF draws."""
+    commands: list[tuple[str, tuple[float, ...]]] = []
+    x = y = 0.0
+    for command, text in re.findall(r"([MLQCZ])([^MLQCZ]*)", path):
+        values = tuple(float(value) for value in text.split())
+        if command == "Q":
+            cx, cy, ex, ey = values
+            values = (x + 2 * (cx - x) / 3, y + 2 * (cy - y) / 3, ex + 2 * (cx - ex) / 3, ey + 2 * (cy - ey) / 3, ex, ey)
+            command = "C"
+        if command == "L" and values == (x, y):
+            continue
+        if values:
+            x, y = values[-2:]
+        commands.append((command, values))
+    return tuple(commands)
+
+
+def lines(left: str, right: str, width_pt: float, title: str = "", size_pt: float = SIZE_PT) -> tuple[Equation, ...]:
+    """``left = right`` in as many lines as fit ``width_pt``, broken before sums; the last resort is smaller letters."""
+    whole = typeset(f"{left} = {right}" if left else f"= {right}", title, size_pt)
+    if whole.width_pt <= width_pt:
+        return (whole,)
+    result: list[Equation] = []
+    current = f"{left} = " if left else "= "
+    for term in _terms(right):
+        longer = f"{current} {term}"
+        if typeset(longer, title, size_pt).width_pt <= width_pt or current.endswith("= "):
+            current = longer
+        else:
+            result.append(typeset(current, title, size_pt))
+            current = rf"\qquad {term}"
+    result.append(typeset(current, title, size_pt))
+    widest = max(equation.width_pt for equation in result)
+    if widest > width_pt and size_pt > SIZE_PT / 2:
+        return lines(left, right, width_pt, title, max(size_pt * width_pt / widest * 0.98, SIZE_PT / 2))
+    return tuple(result)
+
+
+def _terms(latex: str) -> list[str]:
+    """The terms of the outermost sum (or factors of the outermost product), each with its sign in front."""
+    for sign in (r"[+-]", r"\\cdot|\\,"):
+        parts = _split(latex, re.compile(sign))
+        if len(parts) > 1:
+            return parts
+    return [latex]
+
+
+def _split(latex: str, sign: re.Pattern[str]) -> list[str]:
+    parts, start, depth, position = [], 0, 0, 0
+    opening = re.compile(r"\{|\\left\b|\\begin\b")
+    closing = re.compile(r"\}|\\right\b|\\end\b")
+    while position < len(latex):
+        found = opening.match(latex, position)
+        if found:
+            depth += 1
+        else:
+            found = closing.match(latex, position)
+            if found:
+                depth -= 1
+            else:
+                found = sign.match(latex, position)
+                if found and depth == 0 and latex[start:position].strip():
+                    parts.append(latex[start:position])
+                    start = position
+        position = found.end() if found else position + 1
+    return [*parts, latex[start:]]

@@ -1,0 +1,130 @@
+"""A run as a PDF: view, template, style sheet and packaged fonts in; any doubt about the result is an error."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import weasyprint
+from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.exceptions import TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+from markupsafe import Markup
+from weasyprint.text.fonts import FontConfiguration
+from weasyprint.urls import URLFetcher, URLFetcherResponse
+
+from reports.errors import RenderError
+from reports.paths import templates_folder
+from reports.render import glyphs, view
+from reports.render.i18n import Translator, translator
+from reports.run import Run
+
+AUTHOR = "gpubook"
+
+
+def write(run: Run, kind: str, language: str, path: Path) -> None:
+    """Write one report kind in one language; RenderError when it would not come out exactly as designed."""
+    translate = translator(language)
+    context = view.context(run, kind, language, translate)
+    html = page(kind, context, translate)
+    translate.require_complete()
+    path.write_bytes(document(html, kind, identifier=f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"))
+
+
+def kinds() -> list[str]:
+    """The report kinds there are: the folders with a ``document.html.j2``."""
+    return sorted(folder.parent.name for folder in templates_folder().glob("*/document.html.j2"))
+
+
+def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
+    """The HTML of a document."""
+    if kind not in kinds():
+        raise RenderError(f"there is no report kind {kind}, only {', '.join(kinds())}")
+    try:
+        return _environment().get_template(f"{kind}/document.html.j2").render(_=translate, **context)
+    except TemplateError as problem:
+        raise RenderError(f"template of {kind}: {type(problem).__name__}: {problem}") from problem
+
+
+def document(html: str, kind: str, *, identifier: str) -> bytes:
+    """The PDF of an HTML page. Any warning of the PDF engine, and any character without a glyph, is a RenderError."""
+    glyphs.require_drawable(glyphs.texts_of(html))
+    fonts = FontConfiguration()
+    with warnings_are_errors():
+        fetcher = PackagedFilesOnly()
+        sheets = [
+            weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in style_sheets(kind)
+        ]
+        page = weasyprint.HTML(string=html, base_url="about:blank", url_fetcher=fetcher)
+        result = page.render(stylesheets=sheets, font_config=fonts, pdf_tags=True)
+        content = result.write_pdf(pdf_identifier=hashlib.sha256(identifier.encode()).digest()[:16], pdf_tags=True)
+    if not isinstance(content, bytes):
+        raise RenderError("the PDF engine returned nothing")
+    return content
+
+
+def style_sheets(kind: str) -> list[str]:
+    """Fonts, the shared style sheets in the order of their names, then the report kind's own."""
+    shared = sorted((templates_folder() / "css").glob("*.css"))
+    own = sorted((templates_folder() / kind).glob("*.css"))
+    return [glyphs.font_faces(), *(path.read_text(encoding="utf-8") for path in (*shared, *own))]
+
+
+@cache
+def _environment() -> SandboxedEnvironment:
+    environment = SandboxedEnvironment(
+        loader=FileSystemLoader(templates_folder()),
+        autoescape=True,  # for every name: what ends in .j2 is not covered by a choice by extension
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["picture"] = Markup  # SVG that this package drew itself
+    return environment
+
+
+class PackagedFilesOnly(URLFetcher):
+    """Lets a document read data: addresses and the packaged fonts; everything else is refused."""
+
+    def fetch(self, url: str, headers: dict[str, str] | None = None) -> URLFetcherResponse:
+        allowed = url.startswith("data:") or url in {
+            (glyphs.fonts_folder() / name).as_uri() for name in glyphs.FONT_FILES.values()
+        }
+        if not allowed:
+            raise RenderError(f"a document may not read {url}")
+        return super().fetch(url, headers)
+
+
+class _Collected(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextmanager
+def warnings_are_errors() -> Iterator[None]:
+    """Everything the PDF engine or the font library warns of becomes a RenderError that quotes it."""
+    collected = _Collected()
+    loggers = [logging.getLogger(name) for name in ("weasyprint", "fontTools")]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(collected)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(collected)
+            logger.setLevel(level)
+            logger.propagate = propagate
+    if collected.messages:
+        raise RenderError("the PDF engine warns:\n" + "\n".join(f"  {each}" for each in dict.fromkeys(collected.messages)))

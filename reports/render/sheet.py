@@ -1,0 +1,221 @@
+"""The vocabulary a sheet is declared in: cells, rows, tables, charts; where they land is the renderer's business."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from string import Formatter
+from typing import Any
+
+from reports.formulas.meta import Formula, info
+from reports.render.formats import GENERAL, NumberKind
+from reports.render.live import Anchor, Call, Live, Ref
+from reports.run import Run
+
+Translate = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: what it holds, what it looks like, and the name others know it by."""
+
+    content: object = None
+    """A plain value, or something live."""
+    look: str = "text"
+    kind: NumberKind = GENERAL
+    anchor: Anchor | None = None
+    across: int = 1
+    """Columns it spreads over."""
+    sheet: str = ""
+    """Name of the sheet it leads to when clicked."""
+    number_only: bool = False
+    """Refuses anything but a number when edited."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells by column, 1 is A."""
+
+    cells: Mapping[int, Cell]
+    height: float | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows under each other."""
+
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A large table of plain values with filters: a native table with a name of its own."""
+
+    name: str
+    header: Sequence[str]
+    kinds: Sequence[NumberKind]
+    rows: Iterable[Sequence[object]]
+    count: int
+    wrapped: frozenset[int] = frozenset()
+    """Columns (from 0) whose text wraps."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart, over a row or column of cells."""
+
+    title: str
+    first: Anchor
+    last: Anchor
+    colour: str
+    dash: str = "solid"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A line chart that takes the place of ``rows`` rows, from ``column`` on."""
+
+    title: str
+    x_title: str
+    y_title: str
+    categories: tuple[Anchor, Anchor]
+    series: Sequence[Series]
+    column: int = 1
+    rows: int = 18
+    width_cm: float = 24
+
+
+Block = Rows | DataTable | Chart
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """Cells from one anchor to another that change their look: when equal to a value, or by a formula on the row."""
+
+    first: Anchor
+    last: Anchor
+    look: str
+    equals: object = None
+    """A text, number or truth value."""
+    row_cell: Anchor | None = None
+    """With this, the whole row changes when the cell in this anchor's column equals ``equals``."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One sheet: its blocks from top to bottom and how it opens and prints."""
+
+    name: str
+    blocks: Sequence[Block]
+    widths: Mapping[int, float | tuple[float, float]] = field(default_factory=dict)
+    """Column -> width, or (least, most) around what its text needs; other columns fit their text."""
+    colour: str = "9AA5B1"
+    freeze: tuple[int, int] = (0, 0)
+    """Rows and columns that stay in view."""
+    repeat_rows: tuple[int, int] | None = None
+    """Rows printed on every page."""
+    repeat_columns: int = 0
+    gridlines: bool = False
+    highlights: Sequence[Highlight] = ()
+    pages_wide: int = 1
+
+
+@dataclass(frozen=True)
+class Book:
+    """What every sheet is declared from: the run, the words of its language, and shared names."""
+
+    run: Run
+    translate: Translate
+    language: str
+
+    @property
+    def currency(self) -> str:
+        return self.run.scenario.currency
+
+    @cached_property
+    def options(self) -> list[dict[str, Any]]:
+        """The short list, models in the scenario's order, the best option of each first."""
+        order = {model: index for index, model in enumerate(self.run.scenario.matrix.model)}
+        rows = self.run.shortlist.to_dict("records")
+        return sorted(rows, key=lambda row: (order.get(str(row["model"]), len(order)), row["rank"]))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Models that have a short-listed option."""
+        return list(dict.fromkeys(str(option["model"]) for option in self.options))
+
+    def options_of(self, model: str) -> list[dict[str, Any]]:
+        return [option for option in self.options if str(option["model"]) == model]
+
+    @cached_property
+    def winners(self) -> list[dict[str, Any]]:
+        return [option for option in self.options if option["winner"]]
+
+    @cached_property
+    def ways(self) -> tuple[str, ...]:
+        """Ways of getting the cards that this scenario compares."""
+        return tuple(self.run.scenario.costs.compare)
+
+    @cached_property
+    def made(self) -> dict[str, tuple[Formula, Any]]:
+        """Column of the short list -> the formula and block that make it."""
+        return {block.column(info(each).name): (each, block) for block in self.run.blocks for each in block.formulas}
+
+    def label(self, option: Mapping[str, Any]) -> str:
+        """An option in a few words."""
+        return f"{self.gpu(option)} · {option['quantization']} · {self.link(option)}"
+
+    def gpu(self, option: Mapping[str, Any]) -> str:
+        return self.run.catalog.gpus[str(option["gpu"])].name
+
+    def model(self, model: str) -> str:
+        return self.run.catalog.models[model].name
+
+    def link(self, option: Mapping[str, Any]) -> str:
+        return {"nvlink": "NVLink", "pcie": "PCIe"}.get(str(option["interconnect"]), str(option["interconnect"]))
+
+    def checks_flag(self) -> Cell:
+        """The overall result of the Checks sheet, for the top of every sheet."""
+        return Cell(Ref(("checks", "overall")), "link text", sheet="Checks")
+
+    def top(self, name: str) -> Rows:
+        """The three lines every sheet starts with."""
+        scenario = self.run.scenario
+        money = self.translate("Amounts in {currency}", currency=self.currency)
+        return Rows(
+            (
+                Row({1: Cell(self.translate(name), "title")}, 28),
+                Row({1: Cell(f"{scenario.title[self.language]} · {scenario.period} · {money}", "subtitle")}, 16),
+                Row({1: self.checks_flag()}, 16),
+                Row({}, 8),
+            )
+        )
+
+
+TOP_ROWS = 4
+
+
+def heading(text: str, columns: int, look: str = "section") -> Row:
+    """A heading whose rule runs over the columns of what it heads."""
+    return Row({1: Cell(text, look), **{column: Cell(None, look) for column in range(2, columns + 1)}}, 22)
+
+
+def gap(height: float = 10) -> Row:
+    """White space."""
+    return Row({}, height)
+
+
+def sentence(pattern: str, **parts: Live | str) -> Live:
+    """A translated pattern with live parts in the places of its ``{names}``."""
+    pieces: list[Live | str] = []
+    for text, name, _, _ in Formatter().parse(pattern):
+        pieces += [text] if text else []
+        pieces += [parts[name]] if name else []
+    return Call("&", *pieces) if len(pieces) > 1 else Call("&", *pieces, "")
+
+
+def missing(value: object) -> bool:
+    """Whether a frame's value is no number."""
+    return isinstance(value, float) and not math.isfinite(value)

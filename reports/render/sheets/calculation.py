@@ -1,0 +1,133 @@
+"""Calculation: every formula in reading order, one column a short-listed option, over inputs linked from Inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reports.columns import LEAF, LEAVES, Leaf, fact_reference
+from reports.constraints import CONSTRAINTS
+from reports.formulas.meta import info
+from reports.methods import Block
+from reports.render.excel_style import BLUE
+from reports.render.formats import kind_of, unit_label
+from reports.render.live import Anchor, Ref, Translated
+from reports.render.sheet import TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheets.inputs import SCOPES
+
+ORDER = 50
+NAME = "Calculation"
+LABEL, UNIT, FIRST = 1, 2, 3
+
+
+def anchor(option: dict[str, Any], column: str) -> Anchor:
+    """The cell of one column of one option."""
+    return ("calculation", option["option_id"], column)
+
+
+def declare(book: Book) -> Sheet:
+    """One row a leaf or formula."""
+    options = book.options
+    last = FIRST + len(options) + 1
+    blocks = [book.top(NAME), Rows([*_head(book), *_inputs(book)])]
+    for block in book.run.blocks:
+        blocks.append(Rows([gap(), heading(book.translate(block.title), last), *_formulas(book, block)]))
+    return Sheet(
+        name=NAME,
+        blocks=blocks,
+        widths={
+            LABEL: (30, 52), UNIT: (8, 22), **{FIRST + index: 15.5 for index in range(len(options))},
+            last - 1: (14, 40), last: 70,
+        },
+        colour=BLUE,
+        freeze=(TOP_ROWS + 4, 2),
+        repeat_rows=(TOP_ROWS + 1, TOP_ROWS + 4),
+        repeat_columns=2,
+    )  # fmt: skip
+
+
+def _head(book: Book) -> Iterator[Row]:
+    """What each column is: model, card, format and link."""
+    last = FIRST + len(book.options)
+    words: dict[str, Callable[[dict[str, Any]], str]] = {
+        "Model": lambda option: book.model(str(option["model"])),
+        "Card": book.gpu,
+        "Format": lambda option: str(option["quantization"]),
+        "Link": book.link,
+    }
+    for label, text in words.items():
+        cells = {LABEL: Cell(book.translate(label), "head")}
+        cells |= {FIRST + index: Cell(text(option), "head number") for index, option in enumerate(book.options)}
+        if label == "Link":
+            cells |= {UNIT: Cell(book.translate("Unit"), "head"), last: Cell(book.translate("Source"), "head"),
+                      last + 1: Cell(book.translate("What it is"), "head")}  # fmt: skip
+        yield Row(cells, 30 if label in ("Model", "Card") else None)
+
+
+def _leaves(book: Book) -> list[Leaf]:
+    """Leaves that any formula or constraint of the run reads."""
+    made = set(book.made)
+    read = {block.resolve(name) for block in book.run.blocks for each in block.formulas for name in info(each).inputs}
+    read |= {name for record in CONSTRAINTS[book.run.method.name] for name in (record.value, record.bound)}
+    return [leaf for leaf in LEAVES if leaf.name in read - made]
+
+
+def _inputs(book: Book) -> Iterator[Row]:
+    known = set(zip(book.run.facts["scope"], book.run.facts["key"], book.run.facts["column"], strict=True))
+    last = FIRST + len(book.options) + 1
+    scope = ""
+    for leaf in _leaves(book):
+        if leaf.scope != scope:
+            scope = leaf.scope
+            yield gap()
+            yield heading(book.translate(SCOPES[scope]), last)
+        kind = kind_of(leaf.unit, leaf.name)
+        cells = _left(book, leaf.label, leaf.unit, leaf.name)
+        for index, option in enumerate(book.options):
+            value, place = option[leaf.name], fact_reference(option, leaf.name)
+            if scope in ("layout", "solved"):
+                cell = Cell(value, "solved", kind, anchor(option, leaf.name))
+            elif missing(value) or place not in known:
+                cell = Cell(value, "value", kind, anchor(option, leaf.name))
+            else:
+                cell = Cell(Ref(("input", *place)), "link", kind, anchor(option, leaf.name))
+            cells[FIRST + index] = cell
+        source = {"layout": "search over layouts", "solved": "search over loads"}.get(scope, "Inputs")
+        cells[last - 1] = Cell(book.translate(source), "unit")
+        yield Row(cells)
+
+
+def _left(book: Book, label: str, unit: str, column: str) -> dict[int, Cell]:
+    return {
+        LABEL: Cell(book.translate(label)),
+        UNIT: Cell(book.translate(unit_label(unit, book.currency, column)), "unit"),
+    }
+
+
+def _formulas(book: Book, block: Block) -> Iterator[Row]:
+    last = FIRST + len(book.options) + 1
+    for function in block.formulas:
+        known = info(function)
+        column = block.column(known.name)
+        cells = _left(book, known.label, known.unit, column)
+        for index, option in enumerate(book.options):
+            cells[FIRST + index] = Cell(
+                Translated(
+                    function,
+                    lambda name, option=option: Ref(anchor(option, block.resolve(name))),  # type: ignore[misc]
+                    option[column],
+                ),
+                "formula",
+                kind_of(known.unit, column),
+                anchor(option, column),
+            )
+        cells[last - 1] = Cell(", ".join(known.sources), "unit")
+        cells[last] = Cell(book.translate(" ".join(known.doc.split())), "note")
+        yield Row(cells)
+
+
+def label_of(book: Book, column: str) -> str:
+    """The translated label of a leaf or formula column."""
+    if column in book.made:
+        return book.translate(info(book.made[column][0]).label)
+    return book.translate(LEAF[column].label)

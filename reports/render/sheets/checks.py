@@ -1,0 +1,187 @@
+"""Checks: what must be true of this workbook whatever is edited, each as a live formula, and one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.cost.blocks import CASHFLOW, MONTH
+from reports.cost.timeline import NOT_COMPARED
+from reports.render.excel_style import GREEN
+from reports.render.formats import COUNT, GENERAL, QUANTITY
+from reports.render.live import Anchor, Call, Live, Ref, Span
+from reports.render.sheet import TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
+from reports.render.sheets import calculation, cost_by_month, recommendation, summary
+
+ORDER = 80
+NAME = "Checks"
+TOLERANCE = 1e-9
+"""Relative error that binary fractions alone can make."""
+
+
+def declare(book: Book) -> Sheet:
+    """One row a check; the verdict counts the failures and the error cells."""
+    _ = book.translate
+    checks = [*_capacity(book), *_money(book), *_answers(book), *_errors(book)]
+    rows: list[Row] = [*_verdict(book, len(checks)), gap()]
+    head = {1: "Check", 2: "Of", 3: "Left", 4: "Right", 5: "Result"}
+    looks = {3: "head number", 4: "head number"}
+    rows.append(Row({index: Cell(_(name), looks.get(index, "head")) for index, name in head.items()}))
+    group = ""
+    for number, (title, text, of, left, right, holds) in enumerate(checks):
+        if title != group:
+            group = title
+            rows += [heading(_(title), 5)]
+        result = Call("IF", holds, _("holds"), _("FAILS"))
+        rows.append(
+            Row(
+                {
+                    1: Cell(_(text), "text"),
+                    2: Cell(of, "unit"),
+                    3: Cell(left, "formula", QUANTITY),
+                    4: Cell(right, "formula", QUANTITY),
+                    5: Cell(result, "check", GENERAL, ("checks", number)),
+                }
+            )
+        )
+    first, last = ("checks", 0), ("checks", max(len(checks) - 1, 0))
+    return Sheet(
+        name=NAME,
+        blocks=[book.top(NAME), Rows(rows)],
+        widths={1: (50, 74), 2: (20, 60), 3: 18, 4: 18, 5: 12},
+        colour=GREEN,
+        freeze=(TOP_ROWS, 0),
+        highlights=[Highlight(first, last, "bad", _("FAILS")), Highlight(first, last, "good", _("holds"))]
+        if checks
+        else [],
+    )
+
+
+Check = tuple[str, str, str, Live, Live, Live]
+"""Group, words, of what, left side, right side, and the condition."""
+
+
+def _verdict(book: Book, count: int) -> Iterator[Row]:
+    _ = book.translate
+    span = Span(("checks", 0), ("checks", max(count - 1, 0)), "")
+    failures = Call("+", Call("COUNTIF", span, _("FAILS")), Call("ERRORS", span))
+    failed = Ref(("checks", "failed"))
+    none = Call("=", failed, 0)
+    words = Call(
+        "IF", none, _("All {count} checks hold", count=count),
+        sentence(_("{failed} of {count} checks FAIL: see Checks"), failed=Call("TEXT", failed, "0"), count=str(count)),
+    )  # fmt: skip
+    yield Row({1: Cell(_("Failed checks")), 3: Cell(failures, "formula", COUNT, ("checks", "failed"))})
+    yield Row({1: Cell(_("Verdict")), 3: Cell(Call("IF", none, _("Checks hold"), _("CHECKS FAIL")), "formula", COUNT,
+                                              ("checks", "verdict"))})  # fmt: skip
+    yield Row({1: Cell(_("In words")), 3: Cell(words, "formula text", COUNT, ("checks", "overall"))})
+    yield Row({1: Cell(_("Relative error allowed")), 3: Cell(TOLERANCE, "value", GENERAL, ("checks", "tolerance"))})
+
+
+def _close(left: Live, right: Live) -> Live:
+    """Equal but for rounding."""
+    size = Call("MAX", Call("ABS", left), Call("ABS", right))
+    return Call("<=", Call("ABS", Call("-", left, right)), Call("*", Ref(("checks", "tolerance"), "both"), size))
+
+
+def _capacity(book: Book) -> Iterator[Check]:
+    group = "Capacity"
+    for option in book.options:
+        of = f"{book.model(str(option['model']))} · {book.label(option)}"
+
+        def at(column: str, option: dict[str, Any] = option) -> Live:
+            return Ref(calculation.anchor(option, column))
+
+        if "tpot_ms@limit" in option:
+            limit, more = at("limit_requests"), at("one_more_requests")
+            yield (group, "At its limit a replica keeps within memory", of, limit, at("memory_requests"),
+                   Call("<=", limit, at("memory_requests")))  # fmt: skip
+            for name, words in (("tpot", "At its limit a replica meets the TPOT target"),
+                                ("ttft", "At its limit a replica meets the TTFT target")):  # fmt: skip
+                left, right = at(f"{name}_ms@limit"), at(f"{name}_target_ms")
+                yield group, words, of, left, right, Call("<=", left, right)
+            fails = Call(
+                "OR", Call(">", more, at("memory_requests")), Call(">", more, at("engine_requests")),
+                Call(">", at("tpot_ms@one_more"), at("tpot_target_ms")),
+                Call(">", at("ttft_ms@one_more"), at("ttft_target_ms")),
+            )  # fmt: skip
+            yield group, "With one request more, some limit is broken", of, more, limit, fails
+        carried = Call("*", at("units_needed"), at("recommended_concurrency"))
+        yield (group, "The units carry the demand", of, carried, at("demand_concurrency"),
+               Call("<=", at("demand_concurrency"), Call("+", carried, _slack(carried))))  # fmt: skip
+        fewer = Call("-", carried, at("recommended_concurrency"))
+        yield (group, "One unit fewer would not", of, fewer, at("demand_concurrency"),
+               Call("<", fewer, at("demand_concurrency")))  # fmt: skip
+
+
+def _slack(value: Live) -> Live:
+    return Call("*", Ref(("checks", "tolerance"), "both"), value)
+
+
+def _money(book: Book) -> Iterator[Check]:
+    group = "Money"
+    last = int(book.run.timelines[MONTH].max()) if len(book.run.timelines) else 0
+    for option in book.options:
+        of = f"{book.model(str(option['model']))} · {book.label(option)}"
+
+        def at(column: str, option: dict[str, Any] = option) -> Live:
+            return Ref(calculation.anchor(option, column))
+
+        def cash(row: str, month: int | str, option: dict[str, Any] = option) -> Live:
+            return Ref(cost_by_month.anchor(option, row, month))
+
+        for way, words in (("rent", "Renting: cash flow and closed form give one present value"),
+                           ("buy", "Owning: cash flow and closed form give one present value")):  # fmt: skip
+            if missing(option[f"{way}_present_cost_amount"]):
+                continue
+            npv, cost = cash(f"{way}_npv_amount", "result"), at(f"{way}_present_cost_amount")
+            yield group, words, of, npv, cost, _close(npv, Call("-", 0, cost))
+            end, total = cash(f"{way}_cumulative_amount", last), cash(f"{way}_discounted_amount", "total")
+            yield (group, f"{'Renting' if way == 'rent' else 'Owning'}: the months add up to the total", of, end, total,
+                   _close(end, total))  # fmt: skip
+        if not missing(option["buy_present_cost_amount"]):
+            total = cash("buy_cash_amount", "total")
+            lines = Call("-", at("residual_amount"), Call("+", at("capex_amount"),
+                         Call("*", at("running_amount_per_month"), at("horizon_months"))))  # fmt: skip
+            yield group, "Owning: outlay, running cost and resale add up", of, total, lines, _close(total, lines)
+        if option["break_even_code"] != NOT_COMPARED:
+            month = cash("break_even_month", "result")
+            gain = Call("-", cash("buy_cumulative_amount", last), cash("rent_cumulative_amount", last))
+            yield (group, "A break-even is found whenever owning ends cheaper", of, month, gain,
+                   Call("OR", Call("ISNUMBER", month), Call("<=", gain, 0)))  # fmt: skip
+
+
+def _answers(book: Book) -> Iterator[Check]:
+    group = "Answer"
+    for model in book.models:
+        own, costs = Ref(summary.anchor(model, "monthly_cost")), recommendation.over(book, model, "monthly_cost")
+        least = Call("MIN", costs)
+        words = "The Summary shows the cheapest of the short list"
+        yield group, words, book.model(model), own, least, _close(own, least)
+
+
+def _errors(book: Book) -> Iterator[Check]:
+    group = "Errors"
+    if not book.options:
+        return
+    areas: dict[str, tuple[Anchor, Anchor]] = {
+        calculation.NAME: (_first_row(book), calculation.anchor(book.options[-1], list(book.made)[-1])),
+        recommendation.NAME: (recommendation.anchor(book.options[0], "model"),
+                              recommendation.anchor(book.options[-1], recommendation.COLUMNS[-1][0])),
+        summary.NAME: (summary.anchor(book.models[0], "way"),
+                       summary.anchor(book.models[-1], summary.COLUMNS[-1][0])),
+    }  # fmt: skip
+    last = int(book.run.timelines[MONTH].max())
+    for option in book.options:
+        areas[f"{cost_by_month.NAME} · {book.label(option)}"] = (
+            cost_by_month.anchor(option, CASHFLOW[0].column, 0),
+            cost_by_month.anchor(option, CASHFLOW[-1].column, last),
+        )
+    for name, (first, final) in areas.items():
+        found = Call("ERRORS", Span(first, final))
+        yield group, "No cell is an error", name, found, Call("+", 0, 0), Call("=", found, 0)
+
+
+def _first_row(book: Book) -> Anchor:
+    made = list(book.made)
+    return calculation.anchor(book.options[0], made[0])

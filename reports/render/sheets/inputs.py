@@ -1,0 +1,90 @@
+"""Inputs: every number the run used, with its band, basis, source and date; live ones may be edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.columns import LEAF
+from reports.render.excel_style import ORANGE
+from reports.render.formats import kind_of, unit_label
+from reports.render.sheet import TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+
+ORDER = 70
+NAME = "Inputs"
+
+SCOPES: dict[str, str] = {
+    "scenario": "Workload and targets",
+    "demand": "Demand",
+    "assumption": "Assumptions",
+    "offer": "Rental offers",
+    "market": "Rental market (all eligible offers)",
+    "purchase": "Purchase prices",
+    "exchange": "Exchange rates",
+    "host": "Servers",
+    "gpu": "Cards",
+    "model": "Models",
+    "quantization": "Quantization formats",
+    "engine": "Serving engine",
+    "link": "Links between cards",
+    "layout": "Layout (searched)",
+    "solved": "Largest loads (searched)",
+}
+
+COLUMNS = (
+    "Input", "Of", "Value", "Unit", "Low", "High", "Basis", "Source", "As of", "Confirmed", "When edited", "Note",
+)  # fmt: skip
+
+
+def declare(book: Book) -> Sheet:
+    """One table a kind of record."""
+    facts = book.run.facts.drop_duplicates(["scope", "key", "column"])
+    head = Row(
+        {
+            index: Cell(book.translate(name), "head number" if name in ("Value", "Low", "High") else "head")
+            for index, name in enumerate(COLUMNS, 1)
+        },
+        30,
+    )
+    blocks = [book.top(NAME), Rows([head])]
+    for scope, title in SCOPES.items():
+        rows = facts[facts["scope"] == scope].to_dict("records")
+        if rows:
+            order = {name: index for index, name in enumerate(LEAF)}
+            rows.sort(key=lambda row: (not row["live"], str(row["key"]), order.get(str(row["column"]), len(order))))
+            blocks.append(Rows([gap(), heading(book.translate(title), len(COLUMNS)), *_rows(book, rows)]))
+    return Sheet(
+        name=NAME,
+        blocks=blocks,
+        widths={1: (30, 52), 2: (12, 34), 3: (12, 16), 4: (8, 24), 5: (9, 14), 6: (9, 14), 7: (10, 14), 8: (12, 40),
+                9: 11, 10: 11, 11: (12, 24), 12: 60},
+        colour=ORANGE,
+        freeze=(TOP_ROWS + 1, 2),
+        repeat_rows=(TOP_ROWS + 1, TOP_ROWS + 1),
+    )  # fmt: skip
+
+
+def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
+    for fact in facts:
+        scope, key, column, unit = (str(fact[name]) for name in ("scope", "key", "column", "unit"))
+        kind, leaf = kind_of(unit, column), LEAF.get(column)
+        live = bool(fact["live"])
+        follows = "everything follows" if live else "needs a new run"
+        low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
+        yield Row(
+            {
+                1: Cell(book.translate(leaf.label if leaf else column)),
+                2: Cell(key, "unit"),
+                3: Cell(fact["value"], "input" if live else "fixed input", kind, ("input", scope, key, column),
+                        number_only=live),
+                4: Cell(book.translate(unit_label(unit, book.currency, column)), "unit"),
+                5: Cell(low, "value", kind),
+                6: Cell(high, "value", kind),
+                7: Cell(book.translate(str(fact["basis"]))),
+                8: Cell(str(fact["source"]), "unit"),
+                9: Cell(str(fact["as_of"] or ""), "unit"),
+                10: Cell(book.translate("yes" if fact["confirmed"] else "unconfirmed"), "unit"),
+                11: Cell(book.translate(follows), "unit"),
+                12: Cell(str(fact["note"] or ""), "note"),
+            }
+        )  # fmt: skip

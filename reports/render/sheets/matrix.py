@@ -1,0 +1,109 @@
+"""Matrix: every candidate with its figures of this run and, where it cannot serve, the reason in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.render.excel_style import MUTED
+from reports.render.formats import COUNT, GENERAL, PERCENT, QUANTITY, NumberKind
+from reports.render.sheet import TOP_ROWS, Book, Cell, DataTable, Row, Rows, Sheet, missing
+from reports.render.sheets.recommendation import excuse
+
+ORDER = 40
+NAME = "Matrix"
+
+COLUMNS: tuple[tuple[str, str, NumberKind], ...] = (
+    ("candidate_id", "Candidate", GENERAL),
+    ("method", "Method", GENERAL),
+    ("model", "Model", GENERAL),
+    ("gpu", "Card", GENERAL),
+    ("quantization", "Format", GENERAL),
+    ("interconnect", "Link", GENERAL),
+    ("count", "Cards of one unit", COUNT),
+    ("feasible", "Serves", GENERAL),
+    ("binding_constraint", "Limited by", GENERAL),
+    ("tensor_parallel", "Tensor parallel", COUNT),
+    ("pipeline_parallel", "Pipeline parallel", COUNT),
+    ("data_parallel", "Data parallel", COUNT),
+    ("replicas", "Replicas", COUNT),
+    ("weights_gib", "Weights per card, GiB", QUANTITY),
+    ("kv_request_gib", "KV per request, GiB", QUANTITY),
+    ("memory_concurrency", "Requests by memory", COUNT),
+    ("tpot_concurrency", "Requests by TPOT", COUNT),
+    ("ttft_concurrency", "Requests by TTFT", COUNT),
+    ("prefill_concurrency", "Requests by prefill", QUANTITY),
+    ("decode_concurrency", "Requests by decode", QUANTITY),
+    ("recommended_concurrency", "Requests recommended", COUNT),
+    ("output_tokens_per_s", "Output tokens per s", QUANTITY),
+    ("tpot_ms", "TPOT, ms", QUANTITY),
+    ("ttft_ms", "TTFT, ms", QUANTITY),
+    ("units_needed", "Units for the demand", COUNT),
+    ("demand_cards", "Cards for the demand", COUNT),
+    ("cards_needed", "Least cards of this option", COUNT),
+    ("headroom_share", "Spare capacity", PERCENT),
+    ("excuse", "Result", GENERAL),
+)
+
+
+def declare(book: Book) -> Sheet:
+    """One row a candidate; columns that the run does not have are left out."""
+    _ = book.translate
+    frame = book.run.candidates
+    columns = [each for each in COLUMNS if each[0] in frame or each[0] == "excuse"]
+    note = _("Values of this run. The short list is calculated live on Calculation; filter here for all the others.")
+    table = DataTable(
+        name="Candidates",
+        header=[_(label) for _name, label, _kind in columns],
+        kinds=[kind for _name, _label, kind in columns],
+        rows=_rows(book, [name for name, _label, _kind in columns]),
+        count=len(frame),
+    )
+    wide = {"candidate_id": 50.0, "model": 26.0, "gpu": 24.0, "excuse": 84.0, "method": 14.0, "quantization": 11.0}
+    widths = {index: wide.get(name, 12.5) for index, (name, _label, _kind) in enumerate(columns, 1)}
+    return Sheet(
+        name=NAME,
+        blocks=[book.top(NAME), Rows([Row({1: Cell(note, "note")}, 18)]), table],
+        widths=widths,
+        colour=MUTED,
+        freeze=(TOP_ROWS + 2, 1),
+        repeat_rows=(TOP_ROWS + 2, TOP_ROWS + 2),
+    )
+
+
+def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
+    _ = book.translate
+    reasons: dict[str, tuple[str, dict[str, Any]]] = {}
+    run = book.run
+    for candidate, code, values in zip(
+        run.excuses["candidate_id"], run.excuses["code"], run.excuses["values"], strict=True
+    ):
+        reasons[str(candidate)] = (str(code), values)
+    words = {True: _("yes"), False: _("no")}
+    another = _("Serves; another number of cards meets the demand with fewer cards.")
+    first = run.method.name
+    frame = run.candidates
+    columns = {name: frame[name].tolist() for name in (*names, "feasible", "method") if name != "excuse"}
+    for index in range(len(frame)):
+        row: list[object] = []
+        for name in names:
+            if name == "excuse":
+                found = reasons.get(str(columns["candidate_id"][index])) if columns["method"][index] == first else None
+                if found:
+                    row.append(excuse(book, *found))
+                else:
+                    row.append(another if columns["feasible"][index] else _no_reason(book, frame, index))
+            elif name == "feasible":
+                row.append(words[bool(columns[name][index])])
+            else:
+                value = columns[name][index]
+                row.append(None if missing(value) and not columns["feasible"][index] else value)
+        yield row
+
+
+def _no_reason(book: Book, frame: Any, index: int) -> str:
+    """A second method keeps only the code: quote the numbers from the row itself."""
+    from reports.constraints import sentence_values
+
+    row = frame.iloc[index].to_dict()
+    return excuse(book, str(row["excuse_code"]), sentence_values(str(row["excuse_code"]), row))

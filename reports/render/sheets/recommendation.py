@@ -1,0 +1,196 @@
+"""Recommendation: the short list of each model side by side, live and ranked; and every other card in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.constraints import SENTENCES
+from reports.render.excel_style import BLUE
+from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind, shown
+from reports.render.live import Anchor, Call, Live, Ref, Span
+from reports.render.sheet import TOP_ROWS, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheets import calculation, cost_by_month
+
+ORDER = 30
+NAME = "Recommendation"
+
+COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
+    ("model", "Model", "strong", COUNT),
+    ("rank", "Rank", "formula", SERIAL),
+    ("gpu", "Card", "text", COUNT),
+    ("quantization", "Format", "text", COUNT),
+    ("interconnect", "Link", "text", COUNT),
+    ("way", "Rent or buy", "formula text", COUNT),
+    ("monthly_cost", "Cost per month, {currency}", "formula", AMOUNT),
+    ("more", "Above the best", "formula", PERCENT),
+    ("demand_cards", "Cards for the demand", "link", COUNT),
+    ("paid_cards", "Cards paid for", "formula", COUNT),
+    ("servers_needed", "Servers if bought", "link", COUNT),
+    ("rent", "Renting per month, {currency}", "link", AMOUNT),
+    ("buy", "Owning per month, {currency}", "link", AMOUNT),
+    ("capex_amount", "Capital outlay if bought, {currency}", "link", AMOUNT),
+    ("break_even", "Break-even month", "link", SERIAL),
+    ("per_mtok", "Per million output tokens, {currency}", "formula", PRICE),
+    ("recommended_concurrency", "Requests at once, one unit", "link", COUNT),
+    ("unit_cards", "Cards of one unit", "link", COUNT),
+    ("tpot_ms", "TPOT, ms", "link", QUANTITY),
+    ("ttft_ms", "TTFT, ms", "link", QUANTITY),
+    ("headroom_share", "Spare capacity", "link", PERCENT),
+)
+
+
+def anchor(option: dict[str, Any], name: str) -> Anchor:
+    """One figure of one option."""
+    return ("recommendation", option["option_id"], name)
+
+
+def over(book: Book, model: str, name: str) -> Span:
+    """One figure of all options of a model."""
+    options = book.options_of(model)
+    return Span(anchor(options[0], name), anchor(options[-1], name))
+
+
+def declare(book: Book) -> Sheet:
+    """The live short list, then what else was considered."""
+    blocks: list[Block] = [book.top(NAME), Rows([*_short_list(book), gap(16), *_others(book)])]
+    options = book.options
+    return Sheet(
+        name=NAME,
+        blocks=blocks,
+        widths={1: (20, 34), 2: 7, 3: (16, 30), 4: (9, 16), 5: 9, 6: (9, 14),
+                **dict.fromkeys(range(7, len(COLUMNS) + 1), 13.5)},
+        colour=BLUE,
+        freeze=(TOP_ROWS + 2, 1),
+        repeat_rows=(TOP_ROWS + 2, TOP_ROWS + 2),
+        highlights=[Highlight(anchor(options[0], "model"), anchor(options[-1], COLUMNS[-1][0]), "winner", 1,
+                              anchor(options[0], "rank"))] if options else [],
+    )  # fmt: skip
+
+
+def _short_list(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    note = _("The {count} best options, live: cards, costs and rank follow what is edited on Inputs.",
+             count=len(book.options))  # fmt: skip
+    yield Row({1: Cell(note, "note")}, 18)
+    numeric = {"formula", "link"}
+    yield Row(
+        {
+            index: Cell(_(label, currency=book.currency), "head number" if look in numeric else "head")
+            for index, (_name, label, look, _kind) in enumerate(COLUMNS, 1)
+        },
+        44,
+    )
+    for model in book.models:
+        for option in book.options_of(model):
+            contents = _contents(book, option)
+            yield Row(
+                {
+                    index: Cell(contents[name], look, kind, anchor(option, name))
+                    for index, (name, _label, look, kind) in enumerate(COLUMNS, 1)
+                }
+            )
+
+
+def _contents(book: Book, option: dict[str, Any]) -> dict[str, object]:
+    model = str(option["model"])
+
+    def linked(column: str) -> object:
+        return option[column] if missing(option[column]) else Ref(calculation.anchor(option, column))
+
+    costs = {way: linked(f"{way}_equivalent_amount_per_month") for way in ("rent", "buy")}
+    own = {name: Ref(anchor(option, name)) for name in ("rent", "buy", "way", "monthly_cost")}
+    compared = [own[way] for way in book.ways]
+    buy_word, rent_word = book.translate("buy"), book.translate("rent")
+    bought = Call("=", own["way"], buy_word)
+
+    def by_way(buy: str, rent: str) -> object:
+        sides = [Ref(calculation.anchor(option, column)) for column in (buy, rent)]
+        chosen = buy if option["way"] == "buy" else rent
+        return option[chosen] if missing(option[chosen]) else Call("IF", bought, *sides)
+
+    return {
+        "model": book.model(model),
+        "rank": Call("RANK", own["monthly_cost"], over(book, model, "monthly_cost")),
+        "gpu": book.gpu(option),
+        "quantization": str(option["quantization"]),
+        "interconnect": book.link(option),
+        "way": _way(book, own["rent"], own["buy"], rent_word, buy_word),
+        "monthly_cost": Call("MIN", *compared),
+        "more": Call("-", Call("/", own["monthly_cost"], Call("MIN", over(book, model, "monthly_cost"))), 1),
+        "demand_cards": linked("demand_cards"),
+        "paid_cards": by_way("bought_cards", "rented_cards"),
+        "servers_needed": linked("servers_needed"),
+        "rent": costs["rent"],
+        "buy": costs["buy"],
+        "capex_amount": linked("capex_amount"),
+        "break_even": Ref(cost_by_month.anchor(option, "break_even_month", "result")),
+        "per_mtok": by_way("buy_amount_per_mtok", "rent_amount_per_mtok"),
+        **{name: linked(name) for name in ("recommended_concurrency", "unit_cards", "tpot_ms", "ttft_ms",
+                                           "headroom_share")},
+    }  # fmt: skip
+
+
+def _way(book: Book, rent: Live, buy: Live, rent_word: str, buy_word: str) -> object:
+    """The cheaper way; a way without a price (text) cannot win."""
+    if len(book.ways) == 1:
+        return rent_word if book.ways[0] == "rent" else buy_word
+    cheaper = Call("IF", Call("<", buy, rent), buy_word, rent_word)
+    return Call("IF", Call("ISNUMBER", rent), Call("IF", Call("ISNUMBER", buy), cheaper, rent_word), buy_word)
+
+
+def _others(book: Book) -> Iterator[Row]:
+    """For each model and card the best option that is not short-listed, with the reason in one sentence."""
+    _ = book.translate
+    yield heading(_("Every other card at its best, as evaluated"), len(COLUMNS))
+    labels = ("Model", "Rank", "Card", "Format", "Link", "Cards", "Cost per month, {currency}", "Why not")
+    yield Row(
+        {index: Cell(_(label, currency=book.currency), "head number" if index in (2, 6, 7) else "head")
+         for index, label in enumerate(labels, 1)},
+        30,
+    )  # fmt: skip
+    options = book.run.options
+    listed = {(str(option["model"]), str(option["gpu"])) for option in book.options}
+    reasons = book.run.excuses[book.run.excuses["option_id"] != ""].drop_duplicates("option_id").set_index("option_id")
+    worst = len(options) + 1
+    ranked = options.assign(_place=options["rank"].fillna(worst)).sort_values(["_place", "demand_cards"], kind="stable")
+    best = ranked.drop_duplicates(["model", "gpu"])
+    for model in book.run.scenario.matrix.model:
+        for option in best[best["model"] == model].to_dict("records"):
+            if (model, str(option["gpu"])) in listed or option["option_id"] not in reasons.index:
+                continue
+            reason = reasons.loc[option["option_id"]]
+            yield Row(
+                {
+                    1: Cell(book.model(model)),
+                    2: Cell(None if missing(option["rank"]) else option["rank"], "value", SERIAL),
+                    3: Cell(book.gpu(option)),
+                    4: Cell(str(option["quantization"])),
+                    5: Cell(book.link(option)),
+                    6: Cell(option["demand_cards"], "value", COUNT),
+                    7: Cell(option["monthly_cost_amount"], "value", AMOUNT),
+                    8: Cell(excuse(book, str(reason["code"]), reason["values"]), "note"),
+                }
+            )
+
+
+def excuse(book: Book, code: str, values: dict[str, Any]) -> str:
+    """The sentence of an excuse in the language of the book."""
+    texts = {name: _quoted(book, name, value) for name, value in values.items()}
+    return book.translate(SENTENCES[code], **texts)
+
+
+def _quoted(book: Book, name: str, value: Any) -> str:
+    if name == "gpu" and str(value) in book.run.catalog.gpus:
+        return book.run.catalog.gpus[str(value)].name
+    if name == "model" and str(value) in book.run.catalog.models:
+        return book.model(str(value))
+    if isinstance(value, str):
+        return value
+    if name.endswith("_share"):
+        return shown(float(value), PERCENT)
+    if name.endswith("_amount"):
+        return f"{shown(float(value), AMOUNT)} {book.currency}"
+    if missing(float(value)):
+        return "n/a"
+    return shown(float(value), COUNT if float(value) == round(float(value)) else QUANTITY)

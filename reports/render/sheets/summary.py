@@ -1,0 +1,162 @@
+"""Summary: what to do, what it costs, when it pays, and whether the checks hold; all of it live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.cost.timeline import NOT_COMPARED
+from reports.render.excel_style import BLUE
+from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
+from reports.render.live import Anchor, Call, Live, Ref, Span
+from reports.render.sheet import Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
+from reports.render.sheets import recommendation
+from reports.render.sheets.cost_by_month import cumulative_chart
+from reports.render.sheets.recommendation import excuse, over
+
+ORDER = 20
+NAME = "Summary"
+
+COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
+    ("way", "Rent or buy", "formula text", COUNT),
+    ("paid_cards", "Cards", "formula", COUNT),
+    ("gpu", "Card", "formula text", COUNT),
+    ("quantization", "Format", "formula text", COUNT),
+    ("interconnect", "Link", "formula text", COUNT),
+    ("monthly_cost", "Cost per month, {currency}", "formula", AMOUNT),
+    ("rent", "Renting per month, {currency}", "formula", AMOUNT),
+    ("buy", "Owning per month, {currency}", "formula", AMOUNT),
+    ("break_even", "Break-even month", "formula", SERIAL),
+    ("per_mtok", "Per million output tokens, {currency}", "formula", PRICE),
+    ("tpot_ms", "TPOT, ms", "formula", QUANTITY),
+    ("ttft_ms", "TTFT, ms", "formula", QUANTITY),
+    ("headroom_share", "Spare capacity", "formula", PERCENT),
+)
+WIDTH = len(COLUMNS) + 1
+
+
+def anchor(model: str, name: str) -> Anchor:
+    """One figure of a model's winner."""
+    return ("summary", model, name)
+
+
+def declare(book: Book) -> Sheet:
+    """Answer first, then the figures, the table, the chart, and what to know before using it."""
+    blocks: list[Block] = [book.top(NAME), Rows([*_answers(book), gap(), *_figures(book), gap(14), *_table(book)])]
+    charted = [option for option in book.winners if option["break_even_code"] != NOT_COMPARED]
+    if charted:
+        largest = max(charted, key=lambda option: option["monthly_cost_amount"])
+        blocks += [Rows([gap(16)]), cumulative_chart(book, largest)]
+    blocks.append(Rows([gap(16), *_cautions(book)]))
+    flag = ("checks", "overall")
+    return Sheet(
+        name=NAME,
+        blocks=blocks,
+        widths={1: (24, 34), 2: 12, 3: 13, 4: (17, 28), 5: (10, 16), 6: 11, **dict.fromkeys(range(7, WIDTH + 1), 14.0)},
+        colour=BLUE,
+        highlights=[Highlight(("summary", "flag"), ("summary", "flag"), "bad", book.translate("CHECKS FAIL"))]
+        if flag
+        else [],
+    )
+
+
+def _winner(book: Book, model: str, name: str) -> Live:
+    """A figure of the option whose cost is the least of the model's short list."""
+    costs = over(book, model, "monthly_cost")
+    return Call("PICK", over(book, model, name), Call("MIN", costs), costs)
+
+
+def _answers(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    buy = _("{model}: buy {cards} × {card} ({format}, {link}), {monthly} {currency} a month against {rent} rented.")
+    rent = _("{model}: rent {cards} × {card} ({format}, {link}), {monthly} {currency} a month against {buy} owned.")
+    for model in book.models:
+        own = {name: Ref(anchor(model, name)) for name, *_rest in COLUMNS}
+        parts: dict[str, Live | str] = {
+            "model": book.model(model),
+            "cards": Call("TEXT", own["paid_cards"], COUNT.excel),
+            "card": own["gpu"],
+            "format": own["quantization"],
+            "link": own["interconnect"],
+            "monthly": Call("TEXT", own["monthly_cost"], COUNT.excel),
+            "rent": Call("TEXT", own["rent"], COUNT.excel),
+            "buy": Call("TEXT", own["buy"], COUNT.excel),
+            "currency": book.currency,
+        }
+        said = Call("IF", Call("=", own["way"], _("buy")), sentence(buy, **parts), sentence(rent, **parts))
+        yield Row({1: Cell(said, "headline", across=WIDTH)}, 21)
+    unanswered = [model for model in book.run.scenario.matrix.model if model not in book.models]
+    for model in unanswered:
+        text = _("{model}: none of the options meets the targets at a known price.", model=book.model(model))
+        yield Row({1: Cell(f"{text} {_closest(book, model)}".strip(), "headline", across=WIDTH)})
+
+
+def _closest(book: Book, model: str) -> str:
+    reasons = book.run.excuses[(book.run.excuses["model"] == model) & (book.run.excuses["option_id"] != "")]
+    return excuse(book, str(reasons.iloc[-1]["code"]), reasons.iloc[-1]["values"]) if len(reasons) else ""
+
+
+def _figures(book: Book) -> Iterator[Row]:
+    """Four figures over all models, each over its label."""
+    if not book.models:
+        return
+    _ = book.translate
+    first, last = book.models[0], book.models[-1]
+
+    def total(name: str) -> Live:
+        return Call("SUM", Span(anchor(first, name), anchor(last, name), ""))
+
+    cost = Call("SUM", Span(anchor(first, "monthly_cost"), anchor(last, "monthly_cost"), ""))
+    rent = total("rent")
+    figures: list[tuple[int, object, NumberKind, str]] = [
+        (1, total("paid_cards"), COUNT, _("cards paid for")),
+        (3, cost, AMOUNT, _("{currency} a month, equivalent cost", currency=book.currency)),
+        (6, rent, AMOUNT, _("{currency} a month if all were rented", currency=book.currency)),
+        (9, Call("COUNTIF", Span(anchor(first, "way"), anchor(last, "way"), ""), _("buy")), COUNT,
+         _("of {count} services are cheaper to own", count=len(book.models))),
+        (12, Ref(("checks", "verdict")), COUNT, _("integrity of this workbook")),
+    ]  # fmt: skip
+    spread = {1: 2, 3: 3, 6: 3, 9: 3, 12: 3}
+    yield Row({column: Cell(content, "figure", kind, ("summary", "flag") if column == 12 else None,
+                            across=spread[column]) for column, content, kind, _label in figures}, 26)  # fmt: skip
+    yield Row({column: Cell(label, "figure label", across=spread[column]) for column, _c, _k, label in figures}, 16)
+
+
+def _table(book: Book) -> Iterator[Row]:
+    if not book.models:
+        return
+    _ = book.translate
+    yield heading(_("Best option of each model"), WIDTH)
+    cells = {1: Cell(_("Model"), "head")}
+    for index, (_name, label, look, _kind) in enumerate(COLUMNS, 2):
+        cells[index] = Cell(_(label, currency=book.currency), "head number" if look == "formula" else "head")
+    yield Row(cells, 44)
+    for model in book.models:
+        row = {1: Cell(book.model(model), "strong")}
+        for index, (name, _label, look, kind) in enumerate(COLUMNS, 2):
+            row[index] = Cell(_winner(book, model, name), look, kind, anchor(model, name))
+        yield Row(row, 18)
+    if len(book.models) > 1:
+        first, last = book.models[0], book.models[-1]
+        row = {index: Cell(None, "total") for index in range(2, WIDTH + 1)}
+        row[1] = Cell(_("Total"), "total label")
+        for index, (name, _label, _look, kind) in enumerate(COLUMNS, 2):
+            if name in ("paid_cards", "monthly_cost"):
+                row[index] = Cell(Call("SUM", Span(anchor(first, name), anchor(last, name), "")), "total", kind)
+        yield Row(row, 18)
+
+
+def _cautions(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    yield heading(_("Before you use it"), WIDTH)
+    texts = [
+        _("The verdict is the best of the {count} short-listed options; other cards and counts need a new run.",
+          count=len(book.options)),
+        _("Costs are equivalent level payments a month over {months} months, discounted monthly; before tax.",
+          months=book.run.scenario.costs.horizon_months),
+        *(_(message, **values) for message, values in book.run.warnings),
+    ]  # fmt: skip
+    for text in texts:
+        yield Row({1: Cell(f"• {text}", "wrapped", across=WIDTH)})
+
+
+__all__ = ["ORDER", "anchor", "declare", "recommendation"]

@@ -1,0 +1,171 @@
+"""Figures and tables about money and limits: charts with their titles, cost lines of a winner, break-even in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.constraints import CONSTRAINTS
+from reports.cost.lines import LINES
+from reports.render import charts
+from reports.render.wording import Wording, finite
+
+Row = dict[str, Any]
+
+
+def break_even(words: Wording, row: Row) -> str:
+    """The break-even month, or why there is none."""
+    even = finite(row.get("break_even_month"))
+    if even is not None:
+        return words.translate("month {month}", month=words.number(even, "month"))
+    if row.get("break_even_code") == "not-compared":
+        return words.translate("not compared")
+    return words.translate("never within the horizon")
+
+
+def cost_figure(words: Wording, row: Row) -> dict[str, Any]:
+    """Cumulative discounted cost of renting against buying, for one winner."""
+    months = words.run.timelines[words.run.timelines["option_id"] == row["option_id"]].sort_values("month")
+    title = _cost_title(words, row)
+    lines = []
+    scale = words.scale([*months["rent_cumulative_amount"], *months["buy_cumulative_amount"]])
+    for kind, column, name in (
+        ("rent", "rent_cumulative_amount", words.translate("Rent")),
+        ("buy", "buy_cumulative_amount", words.translate("Buy")),
+    ):
+        values = [abs(float(value)) / scale.factor for value in months[column]]
+        if values and all(finite(value) is not None for value in values):
+            lines.append(charts.Line(kind, f"{name} {words.scaled(abs(float(months[column].iloc[-1])), scale)}", values))
+    even = finite(row.get("break_even_month"))
+    picture = (
+        charts.cumulative_cost(
+            title,
+            lines,
+            unit=scale.unit,
+            month_label=words.translate("months after purchase"),
+            number=lambda value: f"{value:,.10g}",
+            break_even_month=even if len(lines) > 1 else None,
+            break_even_label=words.translate("break-even, month {month}", month=words.number(even, "month")),
+        )
+        if lines
+        else ""
+    )
+    return {
+        "title": title,
+        "model": words.model(row["model"]),
+        "picture": picture,
+        "note": words.translate(
+            "Discounted at {rate} a year, whole servers, residual value at the end of the horizon. "
+            "Servers {price}, rent {rent} {currency} per card-hour ({provider}).",
+            rate=words.percent(row["annual_discount_rate"], 1),
+            price=words.amount(row["server_amount"]),
+            rent=words.price(row["rent_price_per_card_hour"]),
+            currency=words.currency,
+            provider=str(row.get("rent_provider") or "–"),
+        ),
+    }
+
+
+def _cost_title(words: Wording, row: Row) -> str:
+    even = finite(row.get("break_even_month"))
+    saving = finite(row.get("saving_share"))
+    values = {"months": words.count(row["horizon_months"]), "model": words.model(row["model"])}
+    if saving is None:
+        return words.translate("{model}: only one way has a price, so nothing is compared", **values)
+    values["share"] = words.percent(abs(saving))
+    if even is not None and saving > 0:
+        return words.translate(
+            "{model}: buying breaks even in month {month} and saves {share} over {months} months",
+            month=words.number(even, "month"), **values,
+        )
+    return words.translate("{model}: buying never breaks even within {months} months; it costs {share} more", **values)
+
+
+def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
+    """Monthly cost of renting and of buying, side by side for every model."""
+    scale = words.scale(
+        row[f"{way}_equivalent_amount_per_month"] for row in winners for way in ("rent", "buy")
+    )
+    rows = []
+    for row in winners:
+        for way in ("rent", "buy"):
+            value = finite(row[f"{way}_equivalent_amount_per_month"])
+            chosen = row["way"] == way
+            text = words.scaled(value, scale) if value is not None else words.translate("no price")
+            rows.append(
+                charts.Bar(
+                    label=words.translate("Buy" if way == "buy" else "Rent"),
+                    kind=way,
+                    value=None if value is None else value / scale.factor,
+                    text=f"{text} ✓" if chosen else text,
+                    strong=chosen,
+                    group=words.model(row["model"]),
+                )
+            )
+    title = words.translate("Cost a month of renting and of buying, by model; the cheaper way is chosen")
+    unit = words.translate("{unit} a month, equivalent", unit=scale.unit)
+    return {
+        "title": title,
+        "picture": charts.bars(title, rows, unit=unit) if rows else "",
+        "note": words.translate("Equivalent cost: the level monthly payment with the same present cost over the horizon."),
+    }
+
+
+def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
+    """How many requests each limit alone would allow one replica, the least of them binding."""
+    limits = []
+    for record in CONSTRAINTS[words.run.method.name]:
+        value = finite(row.get(record.capacity))
+        binding = record.name == row["binding_constraint"]
+        limits.append(
+            charts.Bar(
+                label=words.translate(record.label), kind="binding" if binding else "other", value=value,
+                text=words.count(value), strong=binding,
+            )  # fmt: skip
+        )
+    label = next((bar.label for bar in limits if bar.kind == "binding"), "")
+    title = words.translate("{model}: the limit is {limit}", model=words.model(row["model"]), limit=label)
+    recommended = finite(row.get("recommended_requests", row.get("recommended_concurrency")))
+    picture = charts.bars(
+        title, limits, unit=words.translate("requests at once, one replica"), target=recommended,
+        target_label=words.translate("recommended {n}", n=words.count(recommended)), width=232,
+    )  # fmt: skip
+    return {"title": title, "picture": picture}
+
+
+def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
+    """What renting and buying cost by line: on day 0, every month, at the end of the horizon."""
+    amounts = words.run.cost_lines
+    own = amounts[amounts["candidate_id"] == row["candidate_id"]]
+    names = {
+        "rent": words.translate("Rent"),
+        "servers": words.translate("Servers"),
+        "network": words.translate("Network between servers"),
+        "energy": words.translate("Electricity"),
+        "colocation": words.translate("Colocation"),
+        "maintenance": words.translate("Maintenance"),
+        "residual": words.translate("Value left at the end"),
+    }
+    when = {
+        "every month": words.translate("every month"),
+        "day of purchase": words.translate("day of purchase"),
+        "end of the horizon": words.translate("end of the horizon"),
+    }
+    scale = words.scale(own["amount"])
+    shown = []
+    for kind in LINES:
+        lines = own[(own["line"] == kind.line) & (own["option"] == kind.option)]
+        if lines.empty:
+            continue
+        line = lines.iloc[0]
+        shown.append(
+            {
+                "way": words.translate("Buy" if kind.option == "buy" else "Rent"),
+                "line": names.get(kind.line, kind.line),
+                "when": when.get(kind.when, kind.when),
+                "quantity": words.short(line["quantity"], 4),
+                "unit": words.translate(str(line["unit"])),
+                "unit_price": words.number(line["unit_price"], "currency/card-h"),
+                "amount": words.scaled(line["amount"], scale),
+            }
+        )
+    return {"model": words.model(row["model"]), "unit": scale.unit, "currency": words.currency, "rows": shown}

@@ -1,0 +1,196 @@
+"""Options side by side, why each of the others was not chosen, and the proof that the limit is the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reports.constraints import SENTENCES
+from reports.cost import eligibility, purchases
+from reports.render.wording import Wording, finite
+
+Row = dict[str, Any]
+
+FEW_OPTIONS = 24
+"""Up to this many options of a model are all shown; beyond, the best one of each card."""
+
+MOST_ROWS = 10
+
+AMOUNTS = (
+    "rent_equivalent_amount_per_month", "rent_median_amount_per_month", "buy_equivalent_amount_per_month",
+)  # fmt: skip
+
+
+def by_model(words: Wording) -> list[dict[str, Any]]:
+    """For each model of the scenario: its options in a table, then a sentence for each that cannot be used."""
+    run = words.run
+    reasons = _reasons(run.excuses)
+    shown = []
+    for model in run.scenario.matrix.model:
+        options = run.options[run.options["model"].astype(str) == model]
+        each_card = len(options) > FEW_OPTIONS
+        chosen = _best_of_each_card(options) if each_card else options
+        ranked = chosen[chosen["rank"].notna()].sort_values("rank", kind="stable").head(MOST_ROWS)
+        rows = [{str(k): v for k, v in row.items()} for row in ranked.to_dict("records")]
+        scale = words.scale(row[name] for row in rows for name in AMOUNTS)
+        shown.append(
+            {
+                "model": words.model(model),
+                "demand": _demand(words, options),
+                "unit": scale.unit,
+                "rows": [_option(words, row, scale, reasons) for row in rows],
+                "left_out": len(chosen[chosen["rank"].notna()]) - len(rows),
+                "each_card": each_card,
+                "options": len(options),
+                "rejected": _rejected(words, chosen[chosen["rank"].isna()], reasons, each_card),
+                "no_price": _without_price(words, rows),
+            }
+        )
+    return shown
+
+
+def _best_of_each_card(options: pd.DataFrame) -> pd.DataFrame:
+    order = options.assign(_last=options["rank"].fillna(float("inf")), _infeasible=~options["feasible"].astype(bool))
+    order = order.sort_values(["_last", "_infeasible"], kind="stable")
+    return order.drop_duplicates("gpu").drop(columns=["_last", "_infeasible"])
+
+
+def _reasons(excuses: pd.DataFrame) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    about_options = excuses[excuses["option_id"] != ""]
+    return {
+        str(option): (str(code), values)
+        for option, code, values in zip(
+            about_options["option_id"], about_options["code"], about_options["values"], strict=True
+        )
+    }
+
+
+def _demand(words: Wording, options: pd.DataFrame) -> str:
+    row = options.iloc[0]
+    peak, rate = finite(row.get("demand_peak_concurrency")), finite(row.get("demand_requests_per_s"))
+    parts = []
+    if peak:
+        parts.append(words.translate("{n} requests at once", n=words.short(peak, 4)))
+    if rate:
+        parts.append(words.translate("{n} requests a second", n=words.short(rate, 4)))
+    return words.listed(parts)
+
+
+def _option(words: Wording, row: Row, scale: Any, reasons: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    _, values = reasons.get(str(row["option_id"]), ("", {}))
+    more = finite(values.get("more_share"))
+    return {
+        "winner": bool(row["winner"]),
+        "gpu": words.gpu(row["gpu"]),
+        "format": words.quantization(row["quantization"]),
+        "link": words.link(row["interconnect"]),
+        "cards": words.count(row["cards_needed"]),
+        "layout": words.layout(row),
+        "tpot": words.short(row["tpot_ms"]),
+        "ttft": words.short(row["ttft_ms"], 4),
+        "rent": words.scaled(row["rent_equivalent_amount_per_month"], scale),
+        "median": words.scaled(row["rent_median_amount_per_month"], scale),
+        "buy": words.scaled(row["buy_equivalent_amount_per_month"], scale),
+        "way": words.translate("Buy" if row["way"] == "buy" else "Rent"),
+        "way_code": str(row["way"]),
+        "per_mtok": words.price(row[f"{row['way']}_amount_per_mtok"]),
+        "more": "–" if row["winner"] or more is None else f"+{words.percent(more)}",
+        "even_price": words.price(row.get("break_even_price_per_card_hour")),
+    }
+
+
+def _rejected(
+    words: Wording,
+    options: pd.DataFrame,
+    reasons: Mapping[str, tuple[str, Mapping[str, Any]]],
+    each_card: bool,
+) -> list[dict[str, str]]:
+    """One sentence an option; options of one card with the same reason share it."""
+    sentences: dict[tuple[str, str], list[str]] = {}
+    for row in options.to_dict("records"):
+        code, values = reasons.get(str(row["option_id"]), ("", {}))
+        if code not in SENTENCES:
+            continue
+        text = words.translate(SENTENCES[code], **shown_values(words, values))
+        name = words.quantization(row["quantization"])
+        link = words.link(row["interconnect"])
+        sentences.setdefault((words.gpu(row["gpu"]), text), []).append(f"{name} {link}")
+    return [
+        {"name": gpu if each_card else f"{gpu}, {words.listed(dict.fromkeys(which))}", "text": text}
+        for (gpu, text), which in sentences.items()
+    ]
+
+
+def _without_price(words: Wording, rows: list[Row]) -> list[dict[str, str]]:
+    """Why an option that is shown has no rent or no purchase price."""
+    sentences = {**eligibility.REASONS, **purchases.REASONS}
+    found: dict[tuple[str, str], None] = {}
+    for row in rows:
+        for reason, values in (("rent_reason", "rent_reason_values"), ("buy_reason", "buy_reason_values")):
+            code = str(row.get(reason) or "")
+            if code in sentences and isinstance(row.get(values), dict):
+                found[(words.gpu(row["gpu"]), words.translate(sentences[code], **shown_values(words, row[values])))] = None
+    return [{"name": gpu, "text": text} for gpu, text in found]
+
+
+def shown_values(words: Wording, values: Mapping[str, Any]) -> dict[str, str]:
+    """The numbers a sentence quotes, as text in the document's language."""
+    shown = {}
+    for name, value in values.items():
+        number = finite(value)
+        if name == "gpu":
+            shown[name] = words.gpu(value)
+        elif name == "model":
+            shown[name] = words.model(value)
+        elif name == "interconnect":
+            shown[name] = words.link(value)
+        elif number is None:
+            shown[name] = str(value) if isinstance(value, str) else words.number(value)
+        elif name.endswith("_amount"):
+            shown[name] = words.amount(number)
+        elif name.endswith("_share"):
+            shown[name] = words.percent(number)
+        else:
+            shown[name] = words.short(number, 4)
+    return shown
+
+
+def term(words: Wording, code: Any) -> str:
+    """A rental term in words."""
+    text = str(code)
+    if text.startswith("reserved-") and text[-1] in "my":
+        count = text.removeprefix("reserved-")[:-1]
+        if text.endswith("m"):
+            return words.counted(int(count), "reserved {n} month", "reserved {n} months")
+        return words.counted(int(count), "reserved {n} year", "reserved {n} years")
+    names = {"on-demand": words.translate("on demand"), "spot": words.translate("spot")}
+    return names.get(text, text)
+
+
+# ---- proof ----
+
+
+def proof(words: Wording, row: Row) -> list[dict[str, Any]]:
+    """The chain at the recommended load, at the limit, and with one request more: where a constraint must fail."""
+    if "tpot_ms@limit" not in row:
+        return []
+    points = (
+        ("Recommended load", "load_requests" if "load_requests" in row else "recommended_requests", ""),
+        ("At the limit", "limit_requests", "@limit"),
+        ("One request more", "one_more_requests", "@one_more"),
+    )
+    limits = (
+        ("memory", row["memory_requests"], None), ("engine", row["engine_requests"], None),
+        ("tpot", row["tpot_target_ms"], "tpot_ms"), ("ttft", row["ttft_target_ms"], "ttft_ms"),
+    )  # fmt: skip
+    shown = []
+    for title, requests, suffix in points:
+        cells = []
+        for _, bound, column in limits:
+            value = row[requests] if column is None else row[f"{column}{suffix}"]
+            holds = float(value) <= float(bound)
+            cells.append({"text": words.short(value, 4), "bound": words.short(bound, 4), "holds": holds})
+        shown.append({"title": words.translate(title), "requests": words.count(row[requests]), "cells": cells})
+    return shown

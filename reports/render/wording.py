@@ -1,0 +1,194 @@
+"""Numbers, units and names as one document writes them: one language, one currency."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from reports.catalog.records import CURRENCIES
+from reports.render.formats import (
+    NOT_AVAILABLE,
+    UNIT_WORDS,
+    format_day,
+    format_money,
+    format_month,
+    format_number,
+    kind_of,
+    significant,
+)
+from reports.render.formats import PERCENT as PERCENT_KIND
+from reports.render.i18n import Translator
+from reports.run import Run
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The unit of the amounts of one table or chart: divide by ``factor``, print ``unit`` in the header."""
+
+    factor: float
+    unit: str
+    places: int
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a document of this run in this language writes things."""
+
+    run: Run
+    language: str
+    translate: Translator
+
+    @property
+    def currency(self) -> str:
+        """The scenario's currency as it stands beside a number."""
+        return self.currency_name(self.run.scenario.currency)
+
+    def currency_name(self, code: str) -> str:
+        """CNY in English, 元 in Chinese."""
+        return self.translate(code)
+
+    # ---- numbers ----
+
+    def number(self, value: Any, unit: str = "", column: str = "", digits: int = 4) -> str:
+        """A number without its unit; ``n/a`` where there is none."""
+        known = finite(value)
+        return self.translate(NOT_AVAILABLE) if known is None else format_number(
+            known, unit, self.language, column, digits
+        )
+
+    def short(self, value: Any, digits: int = 3) -> str:
+        """A measured or computed quantity with few digits, for headlines."""
+        known = finite(value)
+        return self.translate(NOT_AVAILABLE) if known is None else significant(known, self.language, digits)
+
+    def count(self, value: Any) -> str:
+        """A whole number."""
+        return self.number(value, "cards")
+
+    def percent(self, share: Any, places: int = 0) -> str:
+        """A share of one as a percentage."""
+        known = finite(share)
+        if known is None:
+            return self.translate(NOT_AVAILABLE)
+        return f"{known * 100:.{places}f}{'%' if self.language == 'zh' else ' %'}"
+
+    def unit(self, unit: str, column: str = "") -> str:
+        """A unit as readers know it; empty for plain ratios."""
+        if kind_of(unit, column) is PERCENT_KIND:
+            unit = UNIT_WORDS.get(unit, "") if unit in UNIT_WORDS else unit
+        plain = UNIT_WORDS.get(unit, unit)
+        code = next((code for code in CURRENCIES if re.match(rf"{code}\b", plain)), "")
+        name = self.currency_name(code) if code else self.currency
+        return self.translate(plain.replace(code, "currency", 1) if code else plain).replace("currency", name)
+
+    def with_unit(self, value: Any, unit: str, column: str = "", digits: int = 4) -> str:
+        """A number and its unit."""
+        label = self.unit(unit, column)
+        text = self.number(value, unit, column, digits)
+        return f"{text}\u00a0{label}" if label and text != self.translate(NOT_AVAILABLE) else text
+
+    # ---- money ----
+
+    def amount(self, value: Any) -> str:
+        """An amount with its unit, short enough for a sentence."""
+        known = finite(value)
+        if known is None:
+            return self.translate(NOT_AVAILABLE)
+        text = format_money(known, self.run.scenario.currency, self.language)
+        if self.language == "zh":
+            code = self.run.scenario.currency
+            text = re.sub(rf"([万亿]) {code}$", rf"\1{self.currency}", text).replace(code, self.currency)
+        return text.replace(" ", "\u00a0")
+
+    def price(self, value: Any) -> str:
+        """A small amount to the cent, without its unit."""
+        return self.number(value, "currency/card-h")
+
+    def scale(self, values: Iterable[Any]) -> Scale:
+        """The unit that keeps the largest of the values readable: k and M in English, 万 and 亿 in Chinese."""
+        largest = max((abs(known) for known in map(finite, values) if known is not None), default=0.0)
+        if self.language == "zh":
+            steps = ((1e8, f"亿{self.currency}"), (1e4, f"万{self.currency}"))
+        else:
+            steps = ((1e9, f"bn {self.currency}"), (1e6, f"M {self.currency}"), (1e3, f"k {self.currency}"))
+        factor, unit = next((step for step in steps if largest >= 2 * step[0]), (1.0, self.currency))
+        shown = largest / factor
+        return Scale(factor, unit, 0 if shown >= 1000 or factor == 1.0 and shown >= 100 else 1 if shown >= 100 else 2)
+
+    def scaled(self, value: Any, scale: Scale) -> str:
+        """An amount in the unit of a table; negative ones in parentheses."""
+        known = finite(value)
+        if known is None:
+            return self.translate(NOT_AVAILABLE)
+        text = f"{abs(known) / scale.factor:,.{scale.places}f}"
+        return f"({text})" if known < 0 and float(text.replace(",", "")) else text
+
+    # ---- dates ----
+
+    def day(self, value: date | str) -> str:
+        """A date; a month or a year where the text names no day."""
+        if isinstance(value, date):
+            return format_day(value, self.language)
+        parts = str(value)[:10].split("-")
+        if len(parts) == 3 and all(part.isdecimal() for part in parts):
+            return format_day(date(*(int(part) for part in parts)), self.language)
+        if len(parts) == 2 and all(part.isdecimal() for part in parts):
+            return format_month(str(value), self.language)
+        return str(value)
+
+    def month(self, period: str) -> str:
+        """A ``YYYY-MM`` in words."""
+        return format_month(period, self.language)
+
+    # ---- names ----
+
+    def gpu(self, slug: Any) -> str:
+        """A card's name."""
+        found = self.run.catalog.gpus.get(str(slug))
+        return found.name if found else str(slug)
+
+    def model(self, slug: Any) -> str:
+        """A model's name."""
+        found = self.run.catalog.models.get(str(slug))
+        return found.name if found else str(slug)
+
+    def link(self, slug: Any) -> str:
+        """NVLink, PCIe, or nothing for a single card."""
+        return {"nvlink": "NVLink", "pcie": "PCIe"}.get(str(slug), str(slug))
+
+    def quantization(self, slug: Any) -> str:
+        """A weight format, short."""
+        return str(slug).upper()
+
+    def layout(self, row: Mapping[str, Any]) -> str:
+        """Replicas of one unit and how each is split: 2 × TP4."""
+        parts = [
+            f"{short}{int(row[column])}"
+            for short, column in (("TP", "tensor_parallel"), ("DP", "data_parallel"), ("PP", "pipeline_parallel"))
+            if finite(row.get(column)) is not None and (short == "TP" or row[column] > 1)
+        ]
+        replicas = finite(row.get("replicas"))
+        return f"{int(replicas)} × {' '.join(parts)}" if replicas is not None and parts else "–"
+
+    def counted(self, number: Any, one: str, many: str) -> str:
+        """``one`` or ``many`` with the number filled in; both are messages with ``{n}``."""
+        return self.translate(one if number == 1 else many, n=self.count(number))
+
+    def listed(self, words: Iterable[str]) -> str:
+        """A list inside a sentence."""
+        return ("、" if self.language == "zh" else ", ").join(words)
+
+
+def finite(value: Any) -> float | None:
+    """The number, or None for blanks and what is not a number."""
+    if value is None or isinstance(value, str):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

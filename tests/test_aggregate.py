@@ -1,0 +1,60 @@
+"""Aggregates: each against a row small enough to add up by hand, and its spreadsheet form against the closed list."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from reports.formulas.aggregate import AGGREGATES, FIRST_WHERE, cumulative_sum, first_where, lookup, npv, total
+
+
+def test_total_adds_the_last_axis_only() -> None:
+    # by hand: 1+2+3 = 6, 10+20+30 = 60
+    assert total([[1, 2, 3], [10, 20, 30]]).tolist() == [6, 60]
+
+
+def test_cumulative_sum_runs_along_each_row() -> None:
+    # by hand: -5, -5+2 = -3, -3+2 = -1
+    assert cumulative_sum([[-5, 2, 2], [1, 1, 1]]).tolist() == [[-5, -3, -1], [1, 2, 3]]
+
+
+def test_npv_at_ten_per_cent() -> None:
+    # by hand: -100 + 60/1.1 + 60/1.21 = -100 + 54.545454… + 49.586776… = 4.132231…
+    factors = [1, 1 / 1.1, 1 / 1.21]
+    assert npv([-100, 60, 60], factors) == pytest.approx(4.132231404958678, rel=1e-12)
+
+
+def test_npv_broadcasts_one_row_of_factors_over_options() -> None:
+    # by hand: 1*1 + 2*0.5 = 2; 4*1 + 4*0.5 = 6
+    assert npv([[1, 2], [4, 4]], [1, 0.5]).tolist() == [2, 6]
+
+
+def test_first_where_gives_the_month_of_the_first_one() -> None:
+    flags = [[0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0], [np.nan] * 4]
+    months = [0, 1, 2, 3]
+    answer = first_where(flags, months)
+    assert answer[:2].tolist() == [2, 0]
+    assert np.isnan(answer[2:]).all(), "never, and unknown, are both blank"
+
+
+def test_lookup_finds_the_value_beside_the_key() -> None:
+    keys, values = [0, 12, 24], [5.0, 6.0, 7.0]
+    assert lookup([12, 24], keys, values).tolist() == [6, 7]
+    assert np.isnan(lookup(13, keys, values)), "no neighbour's value for a missing key"
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES, ids=lambda each: each.name)
+def test_every_aggregate_has_all_its_forms(aggregate) -> None:
+    used = set(re.findall(r"\{(\w+)\}", aggregate.excel))
+    assert used <= {"row", "row2", "row3", "first", "here", "key"}
+    assert aggregate.along == ("here" in used)
+    assert set(re.findall(r"([A-Z]{2,})\(", aggregate.excel)) <= {"SUM", "SUMPRODUCT", "INDEX", "MATCH"}
+    assert aggregate.latex
+    assert aggregate.doc
+
+
+def test_the_spreadsheet_form_of_first_where_reads_flags_then_months() -> None:
+    text = FIRST_WHERE.excel.format(row="$D$9:$F$9", row2="$D$1:$F$1")
+    assert text == "INDEX($D$1:$F$1,MATCH(1,$D$9:$F$9,0))"

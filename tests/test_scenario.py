@@ -1,0 +1,386 @@
+"""Reading a scenario: merging, lengths, names, every problem at once. Numbers are worked by hand where they stand."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.catalog.records import Catalog
+from reports.errors import InputError
+from reports.paths import catalogs_folder
+from reports.scenario.read import read_scenario
+from reports.scenario.schema import AXES, Scenario, last_day, schema_text
+
+GOOD = """\
+title: {en: A test}
+period: 2026-11
+currency: USD
+region: us
+workload:
+  input_tokens: 512
+  output_tokens: {distribution: long_tail, mean: 256, p95: 1024}
+  demand: {peak_concurrency: 100}
+targets: {tpot_ms: 50, ttft_p99_ms: 2000}
+matrix:
+  model: [qwen2.5-7b-instruct, deepseek-r1]
+  quantization: [fp8, int4]
+  gpu: [h20-96gb, l40s]
+  count: [1, 8]
+  interconnect: [nvlink, pcie]
+"""
+
+
+def write(folder: Path, text: str, name: str = "s.yaml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(folder: Path, catalog: Catalog, text: str = GOOD, **more: Any) -> Scenario:
+    return read_scenario(write(folder, text), catalog, **more)
+
+
+def problems(folder: Path, catalog: Catalog, text: str, **more: Any) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read(folder, catalog, text, **more)
+    return [str(problem).replace(f"{folder}/", "") for problem in caught.value.problems]
+
+
+def test_what_is_written_and_what_is_filled_in(tmp_path: Path, catalog: Catalog) -> None:
+    scenario = read(tmp_path, catalog)
+    assert scenario.name == "s"
+    assert scenario.as_of == datetime.date(2026, 11, 30)
+    assert scenario.methods == ("roofline",)
+    assert scenario.matrix.count == (1, 8)
+    assert (scenario.engine, scenario.kv_cache, scenario.languages) == ("vllm", "16bit", ("en",))
+    assert scenario.targets is not None
+    assert (scenario.targets.tpot_ms, scenario.targets.tpot_statistic) == (50, "mean")
+    assert (scenario.targets.ttft_ms, scenario.targets.ttft_statistic) == (2000, "p99")
+    assert "spot" not in scenario.prices.terms
+    assert "on-demand" in scenario.prices.terms
+    assert scenario.title["zh"] == "A test"
+    assert scenario.changes == ()
+    assert [Path(path).name for path, _ in scenario.files] == ["s.yaml"]
+    with pytest.raises(Exception, match="frozen"):
+        scenario.currency = "CNY"
+
+
+def test_last_day_of_a_month() -> None:
+    assert last_day("2028-02") == datetime.date(2028, 2, 29)
+    assert last_day("2026-12") == datetime.date(2026, 12, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "p95"),
+    [
+        ("512", 512, 512),
+        ("{distribution: fixed, tokens: 512}", 512, 512),
+        ("{distribution: uniform, low: 100, high: 300}", 200, 290),  # 100 + 0.95 x 200
+        ("{distribution: long_tail, mean: 512, p95: 2048}", 512, 2048),  # 4.0 times the mean: real, and accepted
+        ("{distribution: normal, mean: 1000, deviation: 0}", 1000, 1000),
+        # far from 0 the cut does nothing: 1000 + 1.6448536 x 100
+        ("{distribution: normal, mean: 1000, deviation: 100}", 1000, 1164.48536),
+        # a = 1: pdf 0.2419707, cdf 0.8413447; mean 100 x (1 + 0.2419707 / 0.8413447) = 128.75999;
+        # P95 at cdf 1 - 0.05 x 0.8413447 = 0.9579328, z = 1.7271 (tables: 0.9579 between 1.72 and 1.73)
+        ("{distribution: normal, mean: 100, deviation: 100}", 128.75999, 272.71),
+    ],
+)  # fmt: skip
+def test_lengths(tmp_path: Path, catalog: Catalog, text: str, mean: float, p95: float) -> None:
+    scenario = read(tmp_path, catalog, GOOD.replace("input_tokens: 512", f"input_tokens: {text}"))
+    assert scenario.workload.input_tokens.mean == pytest.approx(mean, rel=1e-6)
+    assert scenario.workload.input_tokens.p95 == pytest.approx(p95, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{distribution: long_tail, mean: 512, p95: 100}", "s.yaml:6:3: workload.input_tokens: p95 (100) is below"),
+        ("{distribution: uniform, low: 9, high: 3}", "s.yaml:6:3: workload.input_tokens: high (3) is below low (9)"),
+        ("{distribution: fixed, tokens: 0}", "s.yaml:6:47: workload.input_tokens.tokens: is out of range; read 0"),
+        ("-3", "read -3; expected 1 or more"),
+        ("{distribution: lognormal, mean: 3}", 'read "lognormal"'),
+        ("{distribution: fixed, mean: 3}", 'unknown key; read "mean"; expected distribution, tokens'),
+        ("{mean: 3}", "distribution"),
+        ("{distribution: normal, mean: 3, deviation: -1}", "read -1; expected 0 or more"),
+        ("many", "workload.input_tokens"),
+    ],
+)  # fmt: skip
+def test_lengths_that_make_no_sense(tmp_path: Path, catalog: Catalog, text: str, message: str) -> None:
+    found = problems(tmp_path, catalog, GOOD.replace("input_tokens: 512", f"input_tokens: {text}"))
+    assert any(message in line for line in found), found
+    assert all(line.startswith("s.yaml:6:") for line in found), found
+
+
+def test_names_become_ids(tmp_path: Path, catalog: Catalog) -> None:
+    text = GOOD.replace("[h20-96gb, l40s]", "[H20, L40S]").replace("qwen2.5-7b-instruct", "Qwen/Qwen2.5-7B-Instruct")
+    scenario = read(tmp_path, catalog, text)
+    assert scenario.matrix.gpu == ("h20-96gb", "l40s")
+    assert scenario.matrix.model == ("qwen2.5-7b-instruct", "deepseek-r1")
+
+
+def test_demand_by_model_uses_ids_and_the_rest_falls_back(tmp_path: Path, catalog: Catalog) -> None:
+    text = GOOD.replace(
+        "demand: {peak_concurrency: 100}",
+        "demand: {peak_concurrency: 100, by_model: {deepseek-ai/DeepSeek-R1: {requests_per_s: 6}}}",
+    )
+    scenario = read(tmp_path, catalog, text)
+    assert scenario.demand_for("deepseek-r1") == (0.0, 6.0)
+    assert scenario.demand_for("qwen2.5-7b-instruct") == (100.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("h20-96gb", "h200-96gb", 's.yaml:13:9: matrix.gpu[0]: unknown gpu "h200-96gb"; did you mean "gh200-96gb"?'),
+        ("deepseek-r1", "deepsek-r1", 's.yaml:11:32: matrix.model[1]: unknown model "deepsek-r1"; did you mean'),
+        ("fp8, int4", "fp8, int44", "s.yaml:12:23: matrix.quantization[1]: unknown quantization"),
+        ("[fp8, int4]", "[]", "s.yaml:12:3: matrix.quantization: is empty; read an empty list; expected at least 1"),
+        ("h20-96gb, l40s", "h20-96gb, H20", "s.yaml:13:19: matrix.gpu[1]: is the same gpu as item 0"),
+        ("[1, 8]", "[1, 8, 1]", "s.yaml:14:17: matrix.count[2]: is in the list twice"),
+        ("[1, 8]", "[0, 8]", "s.yaml:14:11: matrix.count[0]: is out of range; read 0; expected 1 or more"),
+        ("[1, 8]", "[1.5]", "s.yaml:14:11: matrix.count[0]: cannot be used; read 1.5; expected a whole number"),
+        ("[1, 8]", "[08]", 'read "08"; expected a whole number (a leading zero'),
+        ("[nvlink, pcie]", "[nvlnk]", 'read "nvlnk"; expected nvlink, pcie (did you mean "nvlink"?)'),
+        ("currency: USD", "currency: RMB", 's.yaml:3:11: currency: is not one of the accepted values; read "RMB"'),
+        ("region: us", "region: usa", 'expected china, us, eu, global (did you mean "us"?)'),
+        ("region: us", "languages: [en, fr]", "s.yaml:4:17: languages[1]: is not one of the accepted values"),
+        ("region: us", "languages: [en, en]", "languages: lists the same item twice"),
+        ("region: us", "reports: [monthly]", 'did you mean "monthly-procurement"?'),
+        ("region: us", "method: rofline", 's.yaml:4:9: method[0]: is not one of the accepted values; read "rofline"'),
+        ("region: us", "engine: vlm", 's.yaml:4:9: engine: unknown engine "vlm"; did you mean "vllm"?'),
+        ("region: us", "curency: USD", 's.yaml:4:1: unknown key; read "curency"'),
+        ("period: 2026-11", "period: 2026-13", 's.yaml:2:9: period: has the wrong form; read "2026-13"; expected'),
+        ("period: 2026-11", "period: November", "expected a month such as 2026-11"),
+        ("region: us", "as_of: 30.11.2026", 's.yaml:4:8: as_of: cannot be used; read "30.11.2026"; expected a date'),
+        ("region: us", "as_of: 2026-11-31", "expected a date such as 2026-11-30"),
+        ("region: us", "as_of: 2025-11-30", "s.yaml:4:8: as_of: is too far from the period"),
+        ("region: us", "validity: 2026-10-01", "s.yaml:4:11: validity: is over before the report is made"),
+        ("tpot_ms: 50", "tpot_ms: -50", "s.yaml:9:20: targets.tpot_ms: is out of range; read -50; expected more"),
+        ("tpot_ms: 50, ", "", "s.yaml:9:1: targets: state exactly one of tpot_ms, tpot_p50_ms"),
+        ("tpot_ms: 50,", "tpot_ms: 50, tpot_p95_ms: 60,", "targets: state exactly one of tpot_ms"),
+        ("targets: {tpot_ms: 50, ttft_p99_ms: 2000}", "", "targets: is missing; expected a target for TPOT"),
+        ("{peak_concurrency: 100}", "{peak_concurrency: 100, requests_per_s: 2}", "state exactly one of peak_conc"),
+        ("{peak_concurrency: 100}", "{}", "state peak_concurrency, requests_per_s or by_model"),
+        ("{peak_concurrency: 100}", "{by_model: {deepseek-r1: {requests_per_s: 1}}}",
+         "s.yaml:8:3: workload.demand: says nothing about qwen2.5-7b-instruct"),
+        ("{peak_concurrency: 100}", "{peak_concurrency: 1, by_model: {qwen3-32b: {requests_per_s: 1}}}",
+         "is not in matrix.model"),
+        ("{peak_concurrency: 100}", "{peak_concurrency: 1, by_model: {deepseek-r1: {}}}", "state exactly one of peak"),
+        ("region: us", "assumptions: {safty_factor: 0.7}", 'did you mean "safety_factor"?'),
+        ("region: us", "assumptions: {safety_factor: 70}", "expected a share between 0 and 1 (70 % is 0.7)"),
+        ("region: us", "assumptions: {safety_factor: -1}", "read -1; expected 0 or more"),
+        ("region: us", "prices: {terms: [on-demnd]}", 'did you mean "on-demand"?'),
+        ("region: us", "prices: {regions: [mars]}", "s.yaml:4:20: prices.regions[0]: is not in the price book"),
+        ("region: us", "costs: {compare: [rent, lease]}", "expected rent, buy"),
+        ("region: us", "prices: {max_age_days: 1e2}", "read 100.0; expected a whole number"),
+        ("title: {en: A test}", "title: A test", "s.yaml:1:8: title: cannot be used"),
+        ("title: {en: A test}", "title: {zh: 月报}", "s.yaml:1:1: title.en: is missing"),
+    ],
+)  # fmt: skip
+def test_each_problem_has_its_place(tmp_path: Path, catalog: Catalog, old: str, new: str, expected: str) -> None:
+    found = problems(tmp_path, catalog, GOOD.replace(old, new, 1))
+    assert any(expected in line for line in found), found
+    assert len(found) == 1, found
+
+
+def test_all_problems_at_once_in_file_order(tmp_path: Path, catalog: Catalog) -> None:
+    text = GOOD.replace("h20-96gb", "h21").replace("period: 2026-11", "period: 11/2026").replace("[1, 8]", "[]")
+    text = text.replace("tpot_ms: 50", "tpot_ms: fast").replace("fp8", "fp7") + "assumptions: {nonsense: 1}\n"
+    found = problems(tmp_path, catalog, text)
+    assert [line.split(":")[1] for line in found] == ["2", "9", "12", "13", "14", "16"]
+
+
+def test_rule_of_thumb_alone_needs_no_targets(tmp_path: Path, catalog: Catalog) -> None:
+    text = GOOD.replace("targets: {tpot_ms: 50, ttft_p99_ms: 2000}", "method: rule-of-thumb")
+    assert read(tmp_path, catalog, text).targets is None
+    text = text.replace("rule-of-thumb", "[roofline, rule-of-thumb]")
+    assert "targets: is missing" in problems(tmp_path, catalog, text)[0]
+
+
+# --- extends, overrides, --set -------------------------------------------------------------------------------------
+
+BASE = """\
+currency: CNY
+region: china
+prices: {max_age_days: 90, terms: [on-demand]}
+targets: {tpot_ms: 40, ttft_ms: 900}
+"""
+OWN = "extends: base.yaml\n" + GOOD.replace("currency: USD\n", "").replace("region: us\n", "")
+
+
+def test_extends_fills_in_what_is_not_stated(tmp_path: Path, catalog: Catalog) -> None:
+    write(tmp_path, BASE, "base.yaml")
+    scenario = read(tmp_path, catalog, OWN + "prices: {max_age_days: 30}\n")
+    assert (scenario.currency, scenario.region) == ("CNY", "china")
+    assert (scenario.prices.max_age_days, scenario.prices.terms) == (30, ("on-demand",))
+    assert scenario.targets is not None
+    assert (scenario.targets.tpot_ms, scenario.targets.ttft_ms, scenario.targets.ttft_statistic) == (50, 2000, "p99")
+    assert [Path(path).name for path, _ in scenario.files] == ["s.yaml", "base.yaml"]
+
+
+def test_problems_point_to_the_file_they_are_in(tmp_path: Path, catalog: Catalog) -> None:
+    write(tmp_path, BASE.replace("CNY", "Yuan").replace("[on-demand]", "[5]"), "base.yaml")
+    found = problems(tmp_path, catalog, OWN.replace("l40s", "l41s"))
+    assert [line.split(": ")[0] for line in found] == ["s.yaml:12:19", "base.yaml:1:11", "base.yaml:3:36"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../base.yaml", "leaves the scenario's folder"), ("/etc/passwd", "leaves the scenario's folder"),
+        ("s.yaml", "extends itself"), ("bas.yaml", 'did you mean "base.yaml"?'), ("[a]", "the name of one file"),
+        ("third.yaml", "extends a third file"), ("circle.yaml", "the two files extend each other"),
+        ("link.yaml", "leaves the scenario's folder"), ("text.yaml", "is not a scenario"),
+        ("null", "the name of one file"),
+    ],
+)  # fmt: skip
+def test_extends_is_one_step_to_a_file_beside(tmp_path: Path, catalog: Catalog, name: str, message: str) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    write(tmp_path, BASE, "base.yaml")
+    write(inside, BASE, "base.yaml")
+    write(inside, "extends: base.yaml\n", "third.yaml")
+    write(inside, "extends: s.yaml\n", "circle.yaml")
+    write(inside, "just words\n", "text.yaml")
+    (inside / "link.yaml").symlink_to(tmp_path / "base.yaml")
+    found = problems(inside, catalog, OWN.replace("base.yaml", name, 1))
+    assert message in found[0]
+
+
+OVERRIDES = """
+overrides:
+  fast: {targets: {tpot_ms: 20}}
+  arrivals: {workload: {demand: {requests_per_s: 5}}}
+  short: {workload: {input_tokens: {distribution: fixed, tokens: 9}}, matrix: {gpu: [l40s]}}
+  slow: {targets: {tpot_p95_ms: 80}}
+  slower: {targets: {tpot_p95_ms: 90}}
+"""
+
+
+def test_overrides_replace_what_they_state_and_are_logged(tmp_path: Path, catalog: Catalog) -> None:
+    scenario = read(tmp_path, catalog, GOOD + OVERRIDES, overrides=["fast", "arrivals", "short"])
+    assert scenario.targets is not None
+    assert scenario.targets.tpot_ms == 20
+    assert scenario.demand_for("deepseek-r1") == (0.0, 5.0)
+    assert scenario.workload.input_tokens.mean == 9
+    assert scenario.matrix.gpu == ("l40s",)
+    assert scenario.changes[0] == ("targets.tpot_ms", 50, 20)
+    assert ("matrix.gpu", ["h20-96gb", "l40s"], ["l40s"]) in scenario.changes
+
+
+def test_another_statistic_replaces_the_target(tmp_path: Path, catalog: Catalog) -> None:
+    scenario = read(tmp_path, catalog, GOOD + OVERRIDES, overrides=["slow"])
+    assert scenario.targets is not None
+    assert (scenario.targets.tpot_ms, scenario.targets.tpot_statistic) == (80, "p95")
+
+
+def test_overrides_that_clash_are_refused(tmp_path: Path, catalog: Catalog) -> None:
+    found = problems(tmp_path, catalog, GOOD + OVERRIDES, overrides=["slow", "slower"])
+    assert 'override "slower" clashes with override "slow"; read 90; expected 80' in found[0]
+
+
+def test_an_unknown_override_and_a_mistake_in_an_unused_one(tmp_path: Path, catalog: Catalog) -> None:
+    assert 'did you mean "fast"?' in problems(tmp_path, catalog, GOOD + OVERRIDES, overrides=["fastt"])[0]
+    found = problems(tmp_path, catalog, GOOD + OVERRIDES.replace("{tpot_ms: 20}", "{tpott_ms: 20}"))
+    assert found == ['s.yaml:18:20: targets: unknown key; read "tpott_ms" (did you mean "tpot_ms"?)']
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "attribute"),
+    [
+        ("targets.tpot_ms=30", ("targets.tpot_ms", 50, 30), lambda s: s.targets.tpot_ms == 30),
+        ("targets.tpot_p95_ms=30", ("targets.tpot_p95_ms", None, 30), lambda s: s.targets.tpot_statistic == "p95"),
+        ("matrix.gpu=L40S, H20", ("matrix.gpu", ["h20-96gb", "l40s"], ["L40S", "H20"]),
+         lambda s: s.matrix.gpu == ("l40s", "h20-96gb")),
+        ("matrix.count=[2,4]", ("matrix.count", [1, 8], [2, 4]), lambda s: s.matrix.count == (2, 4)),
+        ("title.en=My: title, # 1", ("title.en", "A test", "My: title, # 1"), lambda s: s.title.en == "My: title, # 1"),
+        ("version=1.0", ("version", "", "1.0"), lambda s: s.version == "1.0"),
+        ("prices.marketplaces=true", ("prices.marketplaces", False, True), lambda s: s.prices.marketplaces),
+        ("costs.horizon_months=24", ("costs.horizon_months", 36, 24), lambda s: s.costs.horizon_months == 24),
+        ("assumptions.safety_factor=0.7", ("assumptions.safety_factor", None, 0.7),
+         lambda s: s.assumptions["safety_factor"] == 0.7),
+        ("workload.demand.by_model.qwen2.5-7b-instruct.peak_concurrency=7",
+         ("workload.demand.by_model.qwen2.5-7b-instruct.peak_concurrency", None, 7),
+         lambda s: s.demand_for("qwen2.5-7b-instruct") == (7, 0)),
+        ("matrix.quantization_by_model.qwen2.5-7b-instruct=int4",
+         ("matrix.quantization_by_model.qwen2.5-7b-instruct", None, ["int4"]),
+         lambda s: s.matrix.quantization_by_model["qwen2.5-7b-instruct"] == ("int4",)),
+        ("workload.input_tokens=99", ("workload.input_tokens", 512, 99), lambda s: s.workload.input_tokens.p95 == 99),
+        ("workload.output_tokens.p95=600", ("workload.output_tokens.p95", 1024, 600),
+         lambda s: s.workload.output_tokens.p95 == 600),
+        ("workload.demand.requests_per_s=3", ("workload.demand.requests_per_s", None, 3),
+         lambda s: s.demand_for("deepseek-r1") == (0, 3)),
+        ("method=rule-of-thumb", ("method", ["roofline"], ["rule-of-thumb"]),
+         lambda s: s.methods == ("rule-of-thumb",)),
+        ("as_of=2026-11-15", ("as_of", None, "2026-11-15"), lambda s: s.as_of == datetime.date(2026, 11, 15)),
+    ],
+)  # fmt: skip
+def test_set(tmp_path: Path, catalog: Catalog, text: str, change: tuple[str, Any, Any], attribute: Any) -> None:
+    scenario = read(tmp_path, catalog, sets=[text])
+    assert scenario.changes == (change,)
+    assert attribute(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("targets.tpott_ms=30", '--set targets.tpott_ms=30: targets: unknown path; read "tpott_ms"'),
+        ("target.tpot_ms=30", 'did you mean "targets"?'),
+        ("targets=30", "is a group of values"),
+        ("targets.tpot_ms", "expected path=value"),
+        ("targets.tpot_ms=fast", 'targets.tpot_ms: cannot be used; read "fast"; expected a number'),
+        ("targets.tpot_ms=5%", "write 0.05"),
+        ("targets.tpot_ms.x=5", "a single value has no parts"),
+        ("matrix.gpu=h21", "--set matrix.gpu=h21: matrix.gpu[0]: unknown gpu"),
+        ("matrix.gpu=", "is empty"),
+        ("=5", "expected path=value"),
+        ("overrides.x=5", 'unknown path; read "overrides"'),
+        ("matrix.count=[1", "expected a whole number"),
+    ],
+)  # fmt: skip
+def test_set_says_what_is_wrong(tmp_path: Path, catalog: Catalog, text: str, message: str) -> None:
+    found = problems(tmp_path, catalog, GOOD, sets=[text])
+    assert any(message in line for line in found), found
+
+
+def test_setting_one_path_twice_is_refused(tmp_path: Path, catalog: Catalog) -> None:
+    found = problems(tmp_path, catalog, GOOD, sets=["targets.tpot_ms=30", "targets.tpot_ms=40"])
+    assert "was set before to another value" in found[0]
+
+
+def test_another_period_moves_the_date_of_prices(tmp_path: Path, catalog: Catalog) -> None:
+    scenario = read(tmp_path, catalog, GOOD + "as_of: 2026-11-29\n", period="2027-02")
+    assert scenario.as_of == datetime.date(2027, 2, 28)
+    assert scenario.changes[0] == ("period", "2026-11", "2027-02")
+    assert "--period 2027-2: period: has the wrong form" in problems(tmp_path, catalog, GOOD, period="2027-2")[0]
+
+
+# --- what is shipped -----------------------------------------------------------------------------------------------
+
+
+def test_the_committed_json_schema_is_current() -> None:
+    committed = (catalogs_folder() / "schema" / "scenario.json").read_text(encoding="utf-8")
+    assert committed == schema_text(), "run: python -m reports.scenario.schema"
+    assert json.loads(committed)["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("name", ["eight-a100-7b", "monthly-procurement", "capacity-proposal"])
+def test_shipped_scenarios_read(repository: Path, catalog: Catalog, name: str) -> None:
+    scenario = read_scenario(repository / "scenarios" / f"{name}.yaml", catalog)
+    assert scenario.title.en != scenario.title.zh != ""
+    assert scenario.period == "2026-11"
+    assert all(sum(scenario.demand_for(model)) > 0 for model in scenario.matrix.model)
+
+
+def test_the_monthly_scenario_is_wide_enough(repository: Path, catalog: Catalog) -> None:
+    matrix = read_scenario(repository / "scenarios" / "monthly-procurement.yaml", catalog).matrix
+    sizes = [len(getattr(matrix, axis)) for axis in AXES]
+    assert sizes[0] >= 6
+    assert sizes[1] == 5
+    assert sizes[2] >= 10
+    assert matrix.count == (1, 2, 4, 8, 16, 32, 64)
+    assert matrix.interconnect == ("nvlink", "pcie")
