@@ -53,7 +53,7 @@ def results_frame(run: Run) -> pd.DataFrame:
         candidate: sentence(code, numbers)
         for candidate, code, numbers in zip(reasons["candidate_id"], reasons["code"], reasons["values"], strict=True)
     }
-    frame["excuse"] = frame["candidate_id"].map(sentences).fillna("")
+    frame["excuse"] = frame["candidate_id"].map(lambda candidate: sentences.get(candidate, ""))
     for name in frame.columns[frame.dtypes == "category"]:
         frame[name] = frame[name].astype(str)
     rest = [name for name in frame.columns if name not in FIRST_COLUMNS]

@@ -130,3 +130,12 @@ def build(
     progress("matrix")
     run = evaluate(scenario, book)
     return BuildResult(files=write_outputs(run, out / scenario.period / scenario.name, progress), run=run)
+
+
+def answer(run: Run, language: str) -> list[str]:
+    """The result in three lines: what to do, the dearest decision in it, and how much was compared."""
+    from reports.render.i18n import translator
+    from reports.render.view import answer_lines
+    from reports.render.wording import Wording
+
+    return answer_lines(Wording(run, language, translator(language)))

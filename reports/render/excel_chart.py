@@ -39,13 +39,14 @@ def line_chart(chart: Chart, cells: Cells) -> Any:
         )
         axis.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=RULE))
     drawn.y_axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="E3E8ED"))
-    drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;-#,##0", False
-    drawn.x_axis.tickLblPos = "low"
+    drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;#,##0", False
+    drawn.y_axis.scaling.orientation = "maxMin"  # payments are negative: turned round, costs rise from zero
+    drawn.x_axis.tickLblPos = "high"
     drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = 6
     for series in chart.series:
         drawn.series.append(_line(series, cells))
     drawn.set_categories(cells(*chart.categories))
-    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.17, w=0.88, h=0.66, xMode="edge", yMode="edge"))
+    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.2, w=0.88, h=0.62, xMode="edge", yMode="edge"))
     return drawn
 
 

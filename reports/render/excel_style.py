@@ -34,7 +34,7 @@ class Look:
     size: float = 10
     fill: str = ""
     align: str = ""
-    """Empty: text left, numbers right."""
+    """Empty: text left, numbers right. Numbers keep a little room, so they do not touch the text to their right."""
     wrap: bool = False
     vertical: str = "center"
     top: Rule | None = None
@@ -53,23 +53,23 @@ LOOKS: dict[str, Look] = {
     "section": Look(colour=NAVY, bold=True, size=12, bottom="medium"),
     "heading": Look(colour=NAVY, bold=True, fill=BAND),
     "head": Look(bold=True, wrap=True, bottom="thin", vertical="bottom"),
-    "head number": Look(bold=True, wrap=True, bottom="thin", align="right", vertical="bottom"),
+    "head number": Look(bold=True, wrap=True, bottom="thin", align="right", vertical="bottom", indent=1),
     "text": Look(),
     "wrapped": Look(wrap=True, vertical="top"),
     "note": Look(colour=MUTED, size=9),
     "wrapped note": Look(colour=MUTED, size=9, wrap=True, vertical="top"),
     "unit": Look(colour=MUTED, size=9),
     "strong": Look(bold=True),
-    "value": Look(align="right"),
-    "formula": Look(align="right"),
+    "value": Look(align="right", indent=1),
+    "formula": Look(align="right", indent=1),
     "formula text": Look(align="left"),
-    "total": Look(align="right", bold=True, top="thin"),
+    "total": Look(align="right", indent=1, bold=True, top="thin"),
     "total label": Look(bold=True, top="thin"),
-    "link": Look(colour=GREEN, align="right"),
+    "link": Look(colour=GREEN, align="right", indent=1),
     "link text": Look(colour=GREEN),
-    "input": Look(colour=INPUT_INK, fill=INPUT_FILL, align="right", unlocked=True),
-    "fixed input": Look(colour=INPUT_INK, align="right"),
-    "solved": Look(fill=SOLVED_FILL, align="right"),
+    "input": Look(colour=INPUT_INK, fill=INPUT_FILL, align="right", indent=1, unlocked=True),
+    "fixed input": Look(colour=INPUT_INK, align="right", indent=1),
+    "solved": Look(fill=SOLVED_FILL, align="right", indent=1),
     "index": Look(colour=BLUE),
     "flag": Look(bold=True),
     "check": Look(bold=True, align="center"),
@@ -84,14 +84,14 @@ DIFFERENCES: dict[str, DifferentialStyle] = {
 }
 """What conditional formats change."""
 
-FONTS = {"en": "Calibri", "zh": "Microsoft YaHei"}
+FONTS = {"en": "Arial", "zh": "Microsoft YaHei"}
 
 
 class Styles:
     """Registers a look with a number format once and knows its id."""
 
     def __init__(self, workbook: Workbook, language: str) -> None:
-        self._font = FONTS.get(language, "Calibri")
+        self._font = FONTS.get(language, "Arial")
         self._sheet: Any = workbook.active
         self._ids: dict[tuple[str, str, bool], int] = {}
 

@@ -83,8 +83,8 @@ class Chart:
     categories: tuple[Anchor, Anchor]
     series: Sequence[Series]
     column: int = 1
-    rows: int = 18
-    width_cm: float = 24
+    rows: int = 20
+    width_cm: float = 26
 
 
 Block = Rows | DataTable | Chart
@@ -120,6 +120,8 @@ class Sheet:
     gridlines: bool = False
     highlights: Sequence[Highlight] = ()
     pages_wide: int = 1
+    one_page: bool = False
+    large_paper: bool = False
 
 
 @dataclass(frozen=True)

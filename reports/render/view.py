@@ -151,6 +151,15 @@ def translated(words: Wording, message: str, values: Mapping[str, object]) -> st
     return words.translate(message, **view_options.shown_values(words, values))
 
 
+def answer_lines(words: Wording) -> list[str]:
+    """The answer on a terminal: the headline, the dearest decision in it, and how large the search was."""
+    winners = rows(words.run.winners())
+    lines = [headline(words, winners)]
+    lines += [decision(words, row) for row in chain_winners(winners) if len(winners) > 1]
+    lines += [compared(words)]
+    return lines
+
+
 def headline(words: Wording, winners: list[Row]) -> str:
     """One sentence a director can repeat."""
     if not winners:

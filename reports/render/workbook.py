@@ -303,8 +303,8 @@ class _Page:
         if sheet.freeze != (0, 0):
             page.freeze_panes = f"{get_column_letter(sheet.freeze[1] + 1)}{sheet.freeze[0] + 1}"
         page.page_setup.orientation = "landscape"
-        page.page_setup.paperSize = page.PAPERSIZE_A4
-        page.page_setup.fitToWidth, page.page_setup.fitToHeight = sheet.pages_wide, 0
+        page.page_setup.paperSize = page.PAPERSIZE_A3 if sheet.large_paper else page.PAPERSIZE_A4
+        page.page_setup.fitToWidth, page.page_setup.fitToHeight = sheet.pages_wide, int(sheet.one_page)
         page.sheet_properties.pageSetUpPr.fitToPage = True
         page.page_margins.left = page.page_margins.right = 0.4
         page.page_margins.top, page.page_margins.bottom = 0.5, 0.6

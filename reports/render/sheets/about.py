@@ -40,6 +40,7 @@ def declare(book: Book) -> Sheet:
         blocks=[book.top(NAME), Rows(rows)],
         widths={1: 26, 2: 96},
         colour=NAVY,
+        one_page=True,
     )
 
 

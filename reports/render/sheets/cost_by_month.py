@@ -50,23 +50,25 @@ def declare(book: Book) -> Sheet:
     )  # fmt: skip
 
 
-def cumulative_chart(book: Book, option: dict[str, Any]) -> Chart:
+def cumulative_chart(book: Book, option: dict[str, Any], width_cm: float = 26) -> Chart:
     """Rent against buy, both discounted and added up; costs fall below the axis."""
     _ = book.translate
-    finding = _("{option}: renting stays cheaper over the horizon", option=book.label(option))
+    name = f"{book.model(str(option['model']))}, {book.gpu(option)}"
+    finding = _("{option}: renting stays cheaper over the horizon", option=name)
     if option["break_even_code"] == REACHED:
         month = f"{option['break_even_month']:.0f}"
-        finding = _("{option}: owning is cheaper from month {month}", option=book.label(option), month=month)
+        finding = _("{option}: owning is cheaper from month {month}", option=name, month=month)
 
     def line(column: str, title: str, colour: str) -> Series:
         return Series(_(title), anchor(option, column, 0), anchor(option, column, _horizon(book)), colour)
 
     return Chart(
-        title=f"{book.model(str(option['model']))} · {finding}",
+        title=finding,
         x_title=_("Month"),
-        y_title=_("Cumulative cash flow, discounted, {currency}", currency=book.currency),
+        y_title=_("Cumulative cost, discounted, {currency}", currency=book.currency),
         categories=(anchor(option, MONTH, 0), anchor(option, MONTH, _horizon(book))),
         series=(line("rent_cumulative_amount", "Rent", ORANGE), line("buy_cumulative_amount", "Buy", BLUE)),
+        width_cm=width_cm,
     )
 
 
@@ -144,4 +146,4 @@ def _result(book: Book, row: CashRow, option: dict[str, Any], last: int) -> obje
         return value
     assert row.aggregate is not None
     rows = tuple((anchor(option, name, 0),) * 2 + (anchor(option, name, last),) for name in row.reads)
-    return Aggregated(row.aggregate, rows, value, book.translate("never within the horizon") if never else "")
+    return Aggregated(row.aggregate, rows, value, book.translate("never") if never else "")

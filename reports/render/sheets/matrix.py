@@ -67,6 +67,7 @@ def declare(book: Book) -> Sheet:
         widths=widths,
         colour=MUTED,
         freeze=(TOP_ROWS + 2, 1),
+        large_paper=True,
         repeat_rows=(TOP_ROWS + 2, TOP_ROWS + 2),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,7 +60,7 @@ def declare(book: Book) -> Sheet:
         name=NAME,
         blocks=blocks,
         widths={1: (20, 34), 2: 7, 3: (16, 30), 4: (9, 16), 5: 9, 6: (9, 14),
-                **dict.fromkeys(range(7, len(COLUMNS) + 1), 13.5)},
+                **dict.fromkeys(range(7, len(COLUMNS) + 1), 11.5)},
         colour=BLUE,
         freeze=(TOP_ROWS + 2, 1),
         repeat_rows=(TOP_ROWS + 2, TOP_ROWS + 2),
@@ -79,7 +80,7 @@ def _short_list(book: Book) -> Iterator[Row]:
             index: Cell(_(label, currency=book.currency), "head number" if look in numeric else "head")
             for index, (_name, label, look, _kind) in enumerate(COLUMNS, 1)
         },
-        44,
+        56,
     )
     for model in book.models:
         for option in book.options_of(model):
@@ -176,17 +177,19 @@ def _others(book: Book) -> Iterator[Row]:
 
 def excuse(book: Book, code: str, values: dict[str, Any]) -> str:
     """The sentence of an excuse in the language of the book."""
-    texts = {name: _quoted(book, name, value) for name, value in values.items()}
+    texts = {name: quoted(book, name, value) for name, value in values.items()}
     return book.translate(SENTENCES[code], **texts)
 
 
-def _quoted(book: Book, name: str, value: Any) -> str:
+def quoted(book: Book, name: str, value: Any) -> str:
+    """A value inside a sentence: names for ids, numbers at their unit's precision."""
     if name == "gpu" and str(value) in book.run.catalog.gpus:
         return book.run.catalog.gpus[str(value)].name
     if name == "model" and str(value) in book.run.catalog.models:
         return book.model(str(value))
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, int | float):
+        names = {slug: gpu.name for slug, gpu in book.run.catalog.gpus.items()}
+        return re.sub(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", lambda found: names.get(found[0], found[0]), str(value))
     if name.endswith("_share"):
         return shown(float(value), PERCENT)
     if name.endswith("_amount"):

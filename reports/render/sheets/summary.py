@@ -11,7 +11,7 @@ from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
 from reports.render.sheets import recommendation
 from reports.render.sheets.cost_by_month import cumulative_chart
-from reports.render.sheets.recommendation import excuse, over
+from reports.render.sheets.recommendation import excuse, over, quoted
 
 ORDER = 20
 NAME = "Summary"
@@ -45,17 +45,16 @@ def declare(book: Book) -> Sheet:
     charted = [option for option in book.winners if option["break_even_code"] != NOT_COMPARED]
     if charted:
         largest = max(charted, key=lambda option: option["monthly_cost_amount"])
-        blocks += [Rows([gap(16)]), cumulative_chart(book, largest)]
+        blocks += [Rows([gap(16)]), cumulative_chart(book, largest, width_cm=36)]
     blocks.append(Rows([gap(16), *_cautions(book)]))
-    flag = ("checks", "overall")
+    flag = ("summary", "flag")
     return Sheet(
         name=NAME,
         blocks=blocks,
         widths={1: (24, 34), 2: 12, 3: 13, 4: (17, 28), 5: (10, 16), 6: 11, **dict.fromkeys(range(7, WIDTH + 1), 14.0)},
         colour=BLUE,
-        highlights=[Highlight(("summary", "flag"), ("summary", "flag"), "bad", book.translate("CHECKS FAIL"))]
-        if flag
-        else [],
+        one_page=True,
+        highlights=[Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.models else [],
     )
 
 
@@ -153,7 +152,9 @@ def _cautions(book: Book) -> Iterator[Row]:
           count=len(book.options)),
         _("Costs are equivalent level payments a month over {months} months, discounted monthly; before tax.",
           months=book.run.scenario.costs.horizon_months),
-        *(_(message, **values) for message, values in book.run.warnings),
+        _("Break-even: the month in which the discounted rent paid passes the discounted cost of owning."),
+        *(_(message, **{name: quoted(book, name, value) for name, value in values.items()})
+          for message, values in book.run.warnings),
     ]  # fmt: skip
     for text in texts:
         yield Row({1: Cell(f"• {text}", "wrapped", across=WIDTH)})
