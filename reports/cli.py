@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -12,6 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from reports.errors import GpubookError, InputError, Problem
+from reports.terminal import (
+    as_json_text,
+    complain,
+    entry_record,
+    find_entry,
+    print_problems,
+    print_result,
+    problem_records,
+    progress_bar,
+    table,
+)
 
 if TYPE_CHECKING:
     from reports.catalog.records import Catalog
@@ -73,7 +83,7 @@ def build(
     failed = 0
     for path in scenarios:
         try:
-            with _progress(path.stem, quiet or as_json) as progress:
+            with progress_bar(path.stem, quiet or as_json) as progress:
                 result = pipeline.build(path, out=out, progress=progress, **options)
         except InputError as error:
             problems += error.problems
@@ -85,11 +95,11 @@ def build(
             files = [{"path": str(file), "bytes": file.stat().st_size} for file in result.files]
             done.append({"scenario": str(path), "files": files, "answer": answer})
             if not (quiet or as_json):
-                _print_result(result.files, answer)
+                print_result(result.files, answer)
     if as_json:
-        print(_json({"built": done, "problems": _problem_records(problems)}))
+        print(as_json_text({"built": done, "problems": problem_records(problems)}))
     elif problems:
-        _print_problems(problems)
+        print_problems(problems)
     if len(done) < len(scenarios):
         raise typer.Exit(SOME_FAILED if done or failed else BAD_INPUT)
 
@@ -103,23 +113,6 @@ def _refuse_doubles(scenarios: Sequence[Path]) -> None:
             Problem(str(path), "has the same name as another scenario of this build", expected="different file names")
             for path in doubles
         )
-
-
-def _print_result(files: Sequence[Path], answer: Sequence[str]) -> None:
-    width = max(len(str(file)) for file in files)
-    for file in files:
-        print(f"{file!s:<{width}}  {_size(file.stat().st_size):>9}")
-    print()
-    for line in answer:
-        print(line)
-
-
-def _size(size: int) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000  # type: ignore[assignment]
-    return f"{size:.1f} GB"
 
 
 @app.command()
@@ -145,7 +138,7 @@ def check(
     if problems:
         _fail(problems, as_json)
     if as_json:
-        print(_json({"scenarios": [str(file) for file in files], "problems": []}))
+        print(as_json_text({"scenarios": [str(file) for file in files], "problems": []}))
     elif not quiet:
         for file in files:
             print(f"{file}: good")
@@ -177,7 +170,7 @@ def explain(
                     hint=did_you_mean(candidate, ids))
         )
     if as_json:
-        print(_json([one.plain() for one in found]))
+        print(as_json_text([one.plain() for one in found]))
     elif not quiet:
         print("\n\n".join(evidence_of.as_text(one) for one in found))
 
@@ -245,13 +238,11 @@ def catalog_show(
     as_json: Json = False,
 ) -> None:
     """Show one entry: every fact with its unit, source, date and basis."""
-    from reports.terminal import entry_record, find_entry
-
     with _known("catalog show"):
         entry, facts = find_entry(_catalog(catalog), name, kind)
     record = entry_record(entry)
     if as_json:
-        print(_json({**record, "facts": facts.to_dict("records")}))
+        print(as_json_text({**record, "facts": facts.to_dict("records")}))
     elif not quiet:
         for key, value in record.items():
             print(f"{key}: {value}")
@@ -271,18 +262,10 @@ def _known(verb: str) -> Iterator[None]:
 
 
 def _print_records(records: Sequence[Mapping[Any, Any]], quiet: bool, as_json: bool) -> None:
-    from reports.terminal import table
-
     if as_json:
-        print(_json(records))
+        print(as_json_text(records))
     elif not quiet:
         print(table(records))
-
-
-def _json(data: Any) -> str:
-    from reports.terminal import plain
-
-    return json.dumps(plain(data), ensure_ascii=False, indent=2, default=str)
 
 
 def _catalog(overlays: Sequence[Path] | None) -> Catalog:
@@ -302,7 +285,7 @@ def _evaluated(
     from reports import pipeline
     from reports.scenario.read import read_scenario
 
-    with _progress(scenario.stem, quiet) as progress:
+    with progress_bar(scenario.stem, quiet) as progress:
         progress("catalogs")
         book = _catalog(catalog)
         progress("scenario")
@@ -311,52 +294,21 @@ def _evaluated(
         return pipeline.evaluate(read, book)
 
 
-@contextmanager
-def _progress(name: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal; nothing in a pipe."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda step: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda step: bar.update(task, description=f"{name}: {step}")
-
-
-def _problem_records(problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    from dataclasses import asdict
-
-    return [asdict(problem) for problem in problems]
-
-
-def _complain(text: str) -> None:
-    print(f"gpubook: {text}", file=sys.stderr)
-
-
-def _print_problems(problems: Sequence[Problem]) -> None:
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    _complain(f"{len(problems)} problem{'s' if len(problems) != 1 else ''} in the input")
-
-
 def _fail(problems: Sequence[Problem], as_json: bool) -> NoReturn:
     if as_json:
-        print(_json({"problems": _problem_records(problems)}))
+        print(as_json_text({"problems": problem_records(problems)}))
     else:
-        _print_problems(problems)
+        print_problems(problems)
     raise typer.Exit(BAD_INPUT)
 
 
 def _foreign_package() -> str:
-    """Another project on PyPI installs a package called ``reports``: say so when it is the one that was imported."""
+    """Another project on PyPI installs a package called ``reports``: say so when it lies where ours should."""
     import reports
 
-    folder = Path(reports.__file__ or "").resolve().parent
-    if folder == Path(__file__).resolve().parent and (folder / "pipeline.py").is_file():
+    if "gpubook" in (reports.__doc__ or ""):
         return ""
+    folder = Path(reports.__file__ or "").parent
     return (
         f"the package `reports` in {folder} is not the one of gpubook; another distribution installs that name. "
         "Remove it (pip uninstall reports) and install gpubook again, best in an environment of its own."
@@ -369,7 +321,7 @@ def run_command(arguments: Sequence[str]) -> int:
     arguments = [argument for argument in arguments if argument != DEBUG]
     foreign = _foreign_package()
     if foreign:
-        _complain(foreign)
+        complain(foreign)
         return BAD_INPUT
     try:
         code = app(args=arguments, prog_name="gpubook", standalone_mode=False, obj=DEBUG if debug else None)
@@ -380,7 +332,7 @@ def run_command(arguments: Sequence[str]) -> int:
         except typer.Exit as leave:
             return leave.exit_code
     except KeyboardInterrupt:
-        _complain("interrupted; what was written before stands")
+        complain("interrupted; what was written before stands")
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the pipe left: nothing more to say
@@ -398,9 +350,9 @@ def _unexpected(error: Exception, debug: bool, about: str = "") -> int:
         raise error
     where = f"{about}: " if about else ""
     if isinstance(error, GpubookError | OSError):
-        _complain(f"{where}{error}")
+        complain(f"{where}{error}")
     else:
-        _complain(f"{where}unexpected {type(error).__name__}: {error} (run again with {DEBUG} for the traceback)")
+        complain(f"{where}unexpected {type(error).__name__}: {error} (run again with {DEBUG} for the traceback)")
     return SOME_FAILED
 
 

@@ -1,25 +1,34 @@
-"""Records as plain text and as JSON, for the command line."""
+"""How the command line speaks: problems, files with sizes, progress, records; loads nothing heavy."""
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from reports.errors import Problem
 
-from reports.catalog.browse import KINDS, show
-from reports.catalog.entries import FACTS
-from reports.catalog.records import Catalog, Entry
-from reports.catalog.select import UnknownName
-from reports.strict_yaml import did_you_mean
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reports.catalog.records import Catalog, Entry
 
 _WIDEST = 60
 
 
 def find_entry(catalog: Catalog, name: str, kind: str | None) -> tuple[Entry, pd.DataFrame]:
     """An entry by any of its names, of any kind unless one is given, and its facts."""
+    from reports.catalog.browse import KINDS, show
+    from reports.catalog.entries import FACTS
+    from reports.catalog.select import UnknownName
+    from reports.strict_yaml import did_you_mean
+
     for each in (kind,) if kind else FACTS:
         try:
             return show(catalog, each, name)
@@ -33,7 +42,8 @@ def find_entry(catalog: Catalog, name: str, kind: str | None) -> tuple[Entry, pd
 
 def entry_record(entry: Entry) -> dict[str, Any]:
     """What an entry says about itself besides its facts."""
-    apart, nothing = ("facts", "moe_facts", "points"), ("", None, (), {})
+    apart = ("facts", "moe_facts", "points")
+    nothing: tuple[Any, ...] = ("", None, (), {})
     found = {name: value for name, value in vars(entry).items() if name not in apart and value not in nothing}
     return {name: plain(vars(value) if hasattr(value, "__dict__") else value) for name, value in found.items()}
 
@@ -72,3 +82,58 @@ def _cell(value: Any) -> str:
 def _width(text: str) -> int:
     """Columns on a terminal: a Chinese character takes two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def as_json_text(data: Any) -> str:
+    """Data as indented JSON."""
+    return json.dumps(plain(data), ensure_ascii=False, indent=2, default=str)
+
+
+def print_result(files: Sequence[Path], answer: Sequence[str]) -> None:
+    """The files of a report with their sizes, then the answer."""
+    width = max(len(str(file)) for file in files)
+    for file in files:
+        print(f"{file!s:<{width}}  {_size(file.stat().st_size):>9}")
+    print()
+    for line in answer:
+        print(line)
+
+
+def _size(size: int) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000  # type: ignore[assignment]
+    return f"{size:.1f} GB"
+
+
+@contextmanager
+def progress_bar(name: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda step: bar.update(task, description=f"{name}: {step}")
+
+
+def problem_records(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    """Problems as plain data."""
+    return [asdict(problem) for problem in problems]
+
+
+def complain(text: str) -> None:
+    """One line on standard error."""
+    print(f"gpubook: {text}", file=sys.stderr)
+
+
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Every problem in a line, then how many there are."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    complain(f"{len(problems)} problem{'s' if len(problems) != 1 else ''} in the input")

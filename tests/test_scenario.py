@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reports import strict_yaml
 from reports.catalog.records import Catalog
 from reports.errors import InputError
 from reports.paths import catalogs_folder
@@ -357,6 +359,48 @@ def test_another_period_moves_the_date_of_prices(tmp_path: Path, catalog: Catalo
     assert scenario.as_of == datetime.date(2027, 2, 28)
     assert scenario.changes[0] == ("period", "2026-11", "2027-02")
     assert "--period 2027-2: period: has the wrong form" in problems(tmp_path, catalog, GOOD, period="2027-2")[0]
+
+
+# --- any value anywhere --------------------------------------------------------------------------------------------
+
+WEIRD = ["null", "true", "-1", "0", "1e308", "999999999999999999", "''", "x", "[]", "[[]]", "[null]", "{}", "{a: 1}",
+         "[x, x]", "{a: {b: [1]}}", "2026-02-30", "'\\0'", "🙂", "[1e400]", "[-1, a]"]  # fmt: skip
+FULL = GOOD + """\
+as_of: 2026-11-30
+method: [roofline, rule-of-thumb]
+engine: vllm
+kv_cache: fp8
+rule_of_thumb: {units: si, lengths: mean}
+assumptions: {safety_factor: 0.7}
+prices: {max_age_days: 10, regions: [us], providers_allowed: [AWS], terms: [spot], marketplaces: true}
+costs: {horizon_months: 12, compare: [rent]}
+reports: [capacity-proposal]
+client: C
+version: '1'
+validity: 2027-01-31
+classification: K
+overrides: {a: {targets: {tpot_ms: 20}}}
+"""
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path, *(found for key, value in inner for found in places(value, (*path, key)))]
+
+
+def test_any_value_anywhere_is_accepted_or_refused_on_purpose(tmp_path: Path, catalog: Catalog) -> None:
+    whole = strict_yaml.parse(FULL, "full").data
+    read_scenario(write(tmp_path, json.dumps(whole)), catalog)
+    for path in places(whole)[1:]:
+        for weird in WEIRD:
+            data: Any = json.loads(json.dumps(whole))
+            inside = data
+            for key in path[:-1]:
+                inside = inside[key]
+            inside[path[-1]] = "PLACEHOLDER"
+            file = write(tmp_path, json.dumps(data).replace('"PLACEHOLDER"', weird))
+            with suppress(InputError):
+                read_scenario(file, catalog, overrides=["a"] if "overrides" not in path else ())
 
 
 # --- what is shipped -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from reports.render.glyphs import FONT_FAMILY
+from reports.render.glyphs import TEXT_STACK
 
 INK, MUTED, GRID = "#1b2127", "#59626b", "#dde1e5"
 RENT, BUY, OTHER, MISSED = "#e69f00", "#0072b2", "#8d98a3", "#d55e00"
@@ -21,6 +21,9 @@ COLOURS = {"rent": RENT, "buy": BUY, "other": OTHER, "binding": BUY}
 DASHES = {"rent": "5 3", "buy": "none"}
 
 TEXT_PT = 7.5
+
+LONGEST = 2.0
+"""A bar more than this many times the next one is drawn cut."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def ticks(highest: float, count: int = 4) -> list[float]:
 
 def _svg(width: float, height: float, title: str, body: Sequence[str]) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="{FONT_FAMILY}" font-size="{TEXT_PT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="{TEXT_STACK}" font-size="{TEXT_PT}" '
         f'width="{width:.0f}pt" height="{height:.0f}pt" viewBox="0 0 {width:.0f} {height:.0f}">'
         f"<title>{escape(title)}</title>{''.join(body)}</svg>"
     )
@@ -75,7 +78,7 @@ def _text(
     weight = ' font-weight="700"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size:g}" '
-        f'font-family="{FONT_FAMILY}"{weight}>{escape(text)}</text>'
+        f'font-family="{TEXT_STACK}"{weight}>{escape(text)}</text>'
     )
 
 
@@ -169,8 +172,10 @@ def bars(
     if any(groups):
         left = max(left, *(text_width_pt(group) + 6 for group in groups))
     right = max(text_width_pt(row.text) for row in rows) * 1.06 + 10
-    known = [row.value for row in rows if row.value is not None and math.isfinite(row.value)]
+    known = sorted(row.value for row in rows if row.value is not None and math.isfinite(row.value))
     highest = max([*known, target or 0.0, 0.0]) or 1.0
+    if len(known) > 2 and known[-1] > LONGEST * max(known[-2], target or 0.0) > 0:
+        highest = LONGEST * max(known[-2], target or 0.0)  # one far longer bar is cut, and shows it
     plot_width = width - left - right
     top = 14.0 + (10.0 if target is not None else 0.0)
     body = [_text(0, 9, unit, fill=MUTED)]
@@ -188,11 +193,15 @@ def bars(
                           fill=INK if row.strong or not row.group else MUTED))
         length = 0.0
         if row.value is not None and math.isfinite(row.value):
-            length = max(plot_width * row.value / highest, 0.5)
+            cut = row.value > highest
+            length = max(plot_width * min(row.value / highest, 1.0), 0.5)
             body.append(
                 f'<rect x="{left:.1f}" y="{y:.1f}" width="{length:.1f}" height="{bar_height:.1f}" '
                 f'fill="{COLOURS[row.kind]}"/>'
             )
+            if cut:
+                at = left + length - 14
+                body.append(f'<path d="M{at:.1f} {y + bar_height + 1:.1f}l4 {-bar_height - 2:.1f}h4l-4 {bar_height + 2:.1f}Z" fill="#ffffff"/>')
         body.append(_text(left + length + 4, y + bar_height - 1.5, row.text, bold=row.strong))
         y += row_height
     body.append(_line(left, top - 3, left, y - 2, INK, 0.8))

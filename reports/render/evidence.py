@@ -12,11 +12,12 @@ from reports.methods import Block
 from reports.render import math
 from reports.render.formats import format_latex
 from reports.render.i18n import one_line
-from reports.render.symbols import symbols
+from reports.render.symbols import symbols, upright
 from reports.render.translate import to_latex, to_latex_numbers
 from reports.render.wording import Wording, finite
 
-EQUATION_WIDTH_PT = 352.0
+EQUATION_WIDTH_PT = 236.0
+"""Symbols stand on the left half of the page, the same with numbers on the right."""
 SYMBOL_SIZE_PT = 8.0
 
 Row = Mapping[str, Any]
@@ -67,7 +68,7 @@ def _step(words: Wording, block: Block, function: Formula, row: Row, symbol: Cal
         "numbers": _pictures("", to_latex_numbers(function, number), label),
         "value": words.number(row[column], known.unit, column),
         "unit": words.unit(known.unit, column),
-        "sources": [source for source in known.sources],
+        "sources": list(known.sources),
     }
 
 
@@ -76,8 +77,6 @@ def _cashflow(words: Wording, row: Row, symbol: Callable[[str], str]) -> list[di
     rows = {each.column: each for each in (*CASHFLOW, *CASHFLOW_RESULTS)}
 
     def named(column: str) -> str:
-        from reports.render.symbols import upright
-
         return upright(rows[column].symbol) if column in rows else symbol(column)
 
     steps = []

@@ -54,6 +54,7 @@ LOOKS: dict[str, Look] = {
     "heading": Look(colour=NAVY, bold=True, fill=BAND),
     "head": Look(bold=True, wrap=True, bottom="thin", vertical="bottom"),
     "head number": Look(bold=True, wrap=True, bottom="thin", align="right", vertical="bottom", indent=1),
+    "spanner": Look(bold=True, wrap=True, align="right", vertical="bottom", indent=1),
     "text": Look(),
     "wrapped": Look(wrap=True, vertical="top"),
     "note": Look(colour=MUTED, size=9),

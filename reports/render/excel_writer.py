@@ -33,11 +33,11 @@ from openpyxl.xml.functions import tostring
 
 from reports.errors import RenderError
 from reports.render.formats import NOT_AVAILABLE
+from reports.render.lint import problems
 
 MOST_CHARACTERS = 32767
 CUT_MARK = " … [cut]"
 LARGEST_EXACT_INTEGER = 2**53
-MOST_ROWS = 1_048_576
 EPOCH = date(1899, 12, 30)
 """Day 0 of spreadsheet dates, counting their non-existent 29 February 1900."""
 
@@ -213,14 +213,17 @@ class _FixedZip(ZipFile):
 
 
 def save(workbook: Workbook, content: dict[str, Rows], path: Path, dated: date) -> None:
-    """Writes the package under a temporary name, then renames it: an interrupted run leaves the old file whole."""
-    for title, rows in content.items():
-        if rows.last_row > MOST_ROWS:
-            raise RenderError(f"sheet {title} has {rows.last_row:,} rows; a sheet holds {MOST_ROWS:,}")
+    """Writes the package under a temporary name, lints it, then renames it: a failure leaves the old file whole."""
     moment = datetime.combine(dated, datetime.min.time())
     workbook.properties.created = workbook.properties.modified = moment
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
-    with _FixedZip(unfinished, "w", ZIP_DEFLATED, allowZip64=True) as archive:
-        _PackageWriter(workbook, archive, content).write_data()
-    os.replace(unfinished, path)
+    try:
+        with _FixedZip(unfinished, "w", ZIP_DEFLATED, allowZip64=True) as archive:
+            _PackageWriter(workbook, archive, content).write_data()
+        found = problems(unfinished)
+        if found:
+            raise RenderError("the workbook would come out wrong:\n" + "\n".join(found))
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

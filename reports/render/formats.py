@@ -24,8 +24,8 @@ class NumberKind:
 
 GENERAL = NumberKind("general", "General")
 COUNT = NumberKind("count", "#,##0")
-QUANTITY = NumberKind("quantity", "[>=1000]#,##0;[>=1]#,##0.00;0.0000")
-"""Measured or computed: about four significant digits at every size, which one fixed pattern cannot give."""
+QUANTITY = NumberKind("quantity", "[=0]0;[>=1]#,##0.00;0.0000")
+"""Measured or computed: more digits below 1, where two would hide the figure."""
 FACTOR = NumberKind("factor", "0.00##")
 PERCENT = NumberKind("percent", "0.0%")
 SMALL_PERCENT = NumberKind("small percent", "0.000%")
@@ -113,7 +113,7 @@ def shown(value: object, kind: NumberKind) -> str:
     if kind in (PERCENT, SMALL_PERCENT):
         return _rounded(value * 100, 1 if kind is PERCENT else 3) + "%"
     if kind is QUANTITY:
-        return _rounded(value, 0 if value >= 1000 else 2 if value >= 1 else 4)
+        return _rounded(value, 0 if value == 0 else 2 if value >= 1 else 4)
     if kind in (COUNT, AMOUNT, SERIAL, PRICE):
         text = _rounded(abs(value), 2 if kind is PRICE else 0)
         text = text.replace(",", "") if kind is SERIAL else text

@@ -13,13 +13,24 @@ from fontTools.ttLib import TTFont
 from reports.errors import RenderError
 from reports.paths import templates_folder
 
-FONT_FAMILY = "Gpubook Sans"
-"""A name of our own: no font of the machine can answer to it."""
+FONTS: dict[str, dict[int, str]] = {
+    "Gpubook Latin": {400: "GpubookLatin-Regular.ttf", 700: "GpubookLatin-Bold.ttf"},
+    "Gpubook Punctuation": {400: "GpubookPunctuation-Regular.ttf", 700: "GpubookPunctuation-Bold.ttf"},
+    "Gpubook Sans": {400: "NotoSansSC-Regular.otf", 700: "NotoSansSC-Bold.otf"},
+    "Gpubook Math": {400: "GpubookMath-Regular.ttf"},
+    "Gpubook Math Script": {400: "GpubookMathScript-Regular.ttf"},
+}
+"""Family -> weight -> file. The names are our own: no font of the machine can answer to them."""
 
-FONT_FILES = {400: "NotoSansSC-Regular.otf", 700: "NotoSansSC-Bold.otf"}
+TEXT_FAMILIES = ("Gpubook Latin", "Gpubook Punctuation", "Gpubook Sans")
+TEXT_STACK = "Gpubook Latin, Gpubook Sans"
+"""Fonts of text in pictures, which do not inherit them from the page."""
+MATH_FAMILIES = ("Gpubook Math", "Gpubook Math Script")
+"""Letters of equations: full size, and drawn for sub- and superscripts."""
 
 _INVISIBLE = frozenset("\n\r\t\u00ad\u200b\u2060")
 _UNSHOWN = frozenset({"style", "script", "head"})
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "col", "wbr"})
 
 
 def fonts_folder() -> Path:
@@ -27,23 +38,28 @@ def fonts_folder() -> Path:
     return templates_folder() / "fonts"
 
 
+def font_files() -> dict[tuple[str, int], Path]:
+    """Path of every packaged font by family and weight."""
+    return {(family, weight): fonts_folder() / name for family, files in FONTS.items() for weight, name in files.items()}
+
+
 def font_faces() -> str:
     """Style sheet that declares the packaged fonts."""
     return "\n".join(
-        f"@font-face {{ font-family: '{FONT_FAMILY}'; font-weight: {weight}; src: url('{(fonts_folder() / name).as_uri()}') }}"
-        for weight, name in FONT_FILES.items()
+        f"@font-face {{ font-family: '{family}'; font-weight: {weight}; src: url('{path.as_uri()}') }}"
+        for (family, weight), path in font_files().items()
     )
 
 
 @cache
 def _drawable() -> frozenset[int]:
-    covered: frozenset[int] | None = None
-    for name in FONT_FILES.values():
-        font = TTFont(fonts_folder() / name, lazy=True)
-        characters = frozenset(font.getBestCmap())
-        covered = characters if covered is None else covered & characters
-        font.close()
-    return covered or frozenset()
+    """Characters that text can show in both weights."""
+    covered = {400: set[int](), 700: set[int]()}
+    for family in TEXT_FAMILIES:
+        for weight, name in FONTS[family].items():
+            with TTFont(fonts_folder() / name, lazy=True) as font:
+                covered[weight].update(font.getBestCmap())
+    return frozenset(covered[400] & covered[700])
 
 
 def missing(text: str) -> list[str]:
@@ -65,16 +81,24 @@ def require_drawable(texts: Iterable[str]) -> None:
 
 
 class _Texts(HTMLParser):
+    """Collects the text of a well-formed page of our own."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.texts: list[str] = []
+        self._open: list[bool] = []
         self._skipped = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._skipped += tag in _UNSHOWN
+        equation = tag == "text" and dict(attrs).get("font-family") in MATH_FAMILIES  # chosen from what the font has
+        self._open.append(tag in _UNSHOWN or equation)
+        self._skipped += self._open[-1]
+        if tag in _VOID:
+            self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        self._skipped -= tag in _UNSHOWN
+        if self._open:
+            self._skipped -= self._open.pop()
 
     def handle_data(self, data: str) -> None:
         if not self._skipped and data.strip():

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from pathlib import Path
 from xml.etree import ElementTree
 
 import ziamath
+from fontTools.ttLib import TTFont
 from ziamath import operators
 from ziamath.nodes.mrow import Mrow
 from ziamath.nodes.nodetools import elementtext
 
 from reports.errors import RenderError
-from reports.render.glyphs import FONT_FAMILY
+from reports.render.glyphs import FONTS, MATH_FAMILIES, fonts_folder
 
 SIZE_PT = 9.0
 """Height of the letters on paper: a little under the text, so that sub-scripts stay near 6 pt."""
+
+SYMBOL_EM = 12
+"""Size of a letter in the typesetter's own symbols."""
 
 UNITS = 25
 """Units of a picture in one point: coordinates are whole numbers, finer than a printer's dots, and small in a file."""
@@ -56,42 +62,73 @@ class Equation:
     depth_pt: float
 
 
-@cache
 def typeset(latex: str, title: str = "", size_pt: float = SIZE_PT) -> Equation:
-    """One line of LaTeX as an SVG whose units are points; ``title`` is what a screen reader says."""
-    try:
-        equation = ziamath.Latex(latex, size=size_pt, margin=0.5)
-        picture = equation.svgxml()
-    except Exception as problem:  # whatever the typesetter stumbles over, the document must not go out
-        raise RenderError(f"an equation cannot be typeset ({problem}): {latex}") from problem
-    left, top, width, height = (float(part) for part in picture.get("viewBox", "").split())
+    """One line of LaTeX as an SVG in points; ``title`` is what a screen reader says."""
+    left, top, width, height, body = _drawn(latex, size_pt)
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="{FONT_FAMILY}" '
-        f'width="{width:.2f}pt" height="{height:.2f}pt" viewBox="{left * UNITS:.0f} {top * UNITS:.0f} {width * UNITS:.0f} {height * UNITS:.0f}">'
-        f'<title>{escape(title or latex)}</title><path d="{_outline(picture)}"/></svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="{MATH_FAMILIES[0]}" '
+        f'width="{width:.2f}pt" height="{height:.2f}pt" '
+        f'viewBox="{left * UNITS:.0f} {top * UNITS:.0f} {width * UNITS:.0f} {height * UNITS:.0f}">'
+        f"<title>{escape(title or latex)}</title>{body}</svg>"
     )
     return Equation(svg, width, height, top + height)
 
 
-def _outline(picture: ElementTree.Element) -> str:
-    """Every glyph and rule of a picture as one path: the PDF engine is slow with many small elements."""
+@cache
+def _drawn(latex: str, size_pt: float) -> tuple[float, float, float, float, str]:
+    """Left, top, width and height in points, and the elements inside."""
+    try:
+        picture = ziamath.Latex(latex, size=size_pt, margin=0.5).svgxml()
+    except Exception as problem:  # whatever the typesetter stumbles over, the document must not go out
+        raise RenderError(f"an equation cannot be typeset ({problem}): {latex}") from problem
+    left, top, width, height = (float(part) for part in picture.get("viewBox", "").split())
+    return left, top, width, height, _body(picture)
+
+
+@cache
+def _characters() -> Mapping[int, tuple[str, str]]:
+    """Glyph of the typesetter's font -> family and character of the packaged subset that draws it."""
+    found: dict[int, tuple[str, str]] = {}
+    with TTFont(Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf", lazy=True) as font:
+        for family in MATH_FAMILIES:
+            with TTFont(fonts_folder() / FONTS[family][400], lazy=True) as packaged:
+                for code, glyph in sorted(packaged.getBestCmap().items()):
+                    found.setdefault(font.getGlyphID(glyph), (family, chr(code)))
+    return found
+
+
+def _body(picture: ElementTree.Element) -> str:
+    """Characters as text, the rest (rules, grown brackets) as one path: the PDF engine is slow with outlines."""
     symbols: dict[str, tuple[float, float, float, str]] = {}
+    letters: dict[tuple[str, int, int], list[tuple[int, str]]] = {}
     parts: list[str] = []
     for element in picture:
         tag = element.tag.rpartition("}")[2]
         if tag == "symbol":
             left, top, width, _ = (float(part) for part in element.get("viewBox", "").split())
-            symbols[element.get("id", "")] = left, top, width, "".join(part.get("d", "") for part in element.iter())
+            path = "".join(part.get("d", "") for part in element.iter())
+            symbols[element.get("id", "")] = left, top, width, path
         elif tag == "use":
-            left, top, width, path = symbols[element.get("href", "").lstrip("#")]
+            name = element.get("href", "").lstrip("#")
+            left, top, width, path = symbols[name]
             scale = _units(element, "width") / width
-            parts.append(_placed(path, scale, _units(element, "x") - left * scale, _units(element, "y") - top * scale))
+            x, y = _units(element, "x") - left * scale, _units(element, "y") - top * scale
+            family, character = _characters().get(int(name.rpartition("_")[2]), ("", ""))
+            if character:
+                letters.setdefault((family, round(scale * SYMBOL_EM), round(y)), []).append((round(x), character))
+            else:
+                parts.append(_placed(path, scale, x, y))
         elif tag == "rect":
             x, y, right = _units(element, "x"), _units(element, "y"), _units(element, "width")
             parts.append(f"M{x:.0f} {y:.0f}h{right:.0f}v{_units(element, 'height'):.0f}h{-right:.0f}Z")
         else:
-            raise RenderError(f"an equation contains a {tag}, which is not known how to draw")
-    return "".join(parts)
+            raise RenderError(f"an equation contains a {tag}, which nobody knows how to draw")
+    texts = [
+        f'<text font-family="{family}" font-size="{size}" y="{y}" x="{" ".join(str(x) for x, _ in run)}">'
+        f"{escape(''.join(character for _, character in run))}</text>"
+        for (family, size, y), run in letters.items()
+    ]
+    return "".join(texts) + (f'<path d="{"".join(parts)}"/>' if parts else "")
 
 
 def _units(element: ElementTree.Element, name: str) -> float:

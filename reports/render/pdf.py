@@ -92,9 +92,7 @@ class PackagedFilesOnly(URLFetcher):
     """Lets a document read data: addresses and the packaged fonts; everything else is refused."""
 
     def fetch(self, url: str, headers: dict[str, str] | None = None) -> URLFetcherResponse:
-        allowed = url.startswith("data:") or url in {
-            (glyphs.fonts_folder() / name).as_uri() for name in glyphs.FONT_FILES.values()
-        }
+        allowed = url.startswith("data:") or url in {path.as_uri() for path in glyphs.font_files().values()}
         if not allowed:
             raise RenderError(f"a document may not read {url}")
         return super().fetch(url, headers)

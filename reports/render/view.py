@@ -170,21 +170,20 @@ def headline(words: Wording, winners: list[Row]) -> str:
     values = {
         "models": words.count(total.models),
         "amount": words.amount(total.monthly_cost_amount),
-        "bought": words.count(total.models_bought),
-        "rented": words.count(total.models_rented),
-        "bought_cards": words.count(total.cards_bought),
-        "rented_cards": words.count(total.cards_rented),
+        "bought": words.counted(total.models_bought, "{n} model", "{n} models"),
+        "rented": words.counted(total.models_rented, "{n} model", "{n} models"),
+        "bought_cards": words.counted(total.cards_bought, "{n} card", "{n} cards"),
+        "rented_cards": words.counted(total.cards_rented, "{n} card", "{n} cards"),
         "capex": words.amount(total.capex_amount),
     }
     if not total.models_bought:
-        return words.translate("Rent {rented_cards} cards for all {models} models: {amount} a month.", **values)
+        return words.translate("Rent {rented_cards} for all {models} models: {amount} a month.", **values)
     if not total.models_rented:
         return words.translate(
-            "Buy {bought_cards} cards for all {models} models: {capex} now, equivalent to {amount} a month.", **values
+            "Buy {bought_cards} for all {models} models: {capex} now, equivalent to {amount} a month.", **values
         )
     return words.translate(
-        "Buy {bought_cards} cards for {bought} models and rent {rented_cards} cards for {rented}: "
-        "equivalent to {amount} a month.",
+        "Buy {bought_cards} for {bought} and rent {rented_cards} for {rented}: equivalent to {amount} a month.",
         **values,
     )
 
@@ -340,14 +339,14 @@ def compared(words: Wording) -> str:
     first = run.candidates[run.candidates["method"].astype(str) == run.method.name]
     matrix = run.scenario.matrix
     return words.translate(
-        "{candidates} candidates compared: {models} models, {formats} weight formats, {cards} cards, {counts} unit sizes, "
-        "{links} links; {feasible} of them meet the targets.",
+        "{candidates} candidates compared ({models} × {formats} × {cards} × {counts} × {links}); "
+        "{feasible} of them meet the targets.",
         candidates=words.count(len(first)),
-        models=words.count(len(matrix.model)),
-        formats=words.count(len(matrix.quantization)),
-        cards=words.count(len(matrix.gpu)),
-        counts=words.count(len(matrix.count)),
-        links=words.count(len(matrix.interconnect)),
+        models=words.counted(len(matrix.model), "{n} model", "{n} models"),
+        formats=words.counted(len(matrix.quantization), "{n} weight format", "{n} weight formats"),
+        cards=words.counted(len(matrix.gpu), "{n} kind of card", "{n} kinds of card"),
+        counts=words.counted(len(matrix.count), "{n} unit size", "{n} unit sizes"),
+        links=words.counted(len(matrix.interconnect), "{n} link", "{n} links"),
         feasible=words.count(int(first["feasible"].sum())),
     )
 
@@ -378,7 +377,7 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
         "spare": words.percent(row["headroom_share"]),
         "monthly": words.amount(row["monthly_cost_amount"]),
         "per_mtok": words.price(row.get(f"{row['way']}_amount_per_mtok")),
-        "break_even": view_money.break_even(words, row),
+        "break_even": view_money.break_even(words, row, short=True),
         "note": quality_note(words, row),
         "bottleneck": view_money.bottleneck_figure(words, row),
     }

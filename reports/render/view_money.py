@@ -12,14 +12,14 @@ from reports.render.wording import Wording, finite
 Row = dict[str, Any]
 
 
-def break_even(words: Wording, row: Row) -> str:
+def break_even(words: Wording, row: Row, *, short: bool = False) -> str:
     """The break-even month, or why there is none."""
     even = finite(row.get("break_even_month"))
     if even is not None:
         return words.translate("month {month}", month=words.number(even, "month"))
     if row.get("break_even_code") == "not-compared":
         return words.translate("not compared")
-    return words.translate("never within the horizon")
+    return words.translate("never") if short else words.translate("never within the horizon")
 
 
 def cost_figure(words: Wording, row: Row) -> dict[str, Any]:

@@ -41,14 +41,22 @@ def by_model(words: Wording) -> list[dict[str, Any]]:
                 "demand": _demand(words, options),
                 "unit": scale.unit,
                 "rows": [_option(words, row, scale, reasons) for row in rows],
-                "left_out": len(chosen[chosen["rank"].notna()]) - len(rows),
-                "each_card": each_card,
-                "options": len(options),
+                "selection": _selection(words, len(options), int(chosen["rank"].notna().sum()) - len(rows), each_card),
                 "rejected": _rejected(words, chosen[chosen["rank"].isna()], reasons, each_card),
                 "no_price": _without_price(words, rows),
             }
         )
     return shown
+
+
+def _selection(words: Wording, options: int, left_out: int, each_card: bool) -> list[str]:
+    """Which options the table leaves out."""
+    said = []
+    if each_card:
+        said.append(words.translate("Of {n} options the best on each card is shown.", n=words.count(options)))
+    if left_out:
+        said.append(words.counted(left_out, "{n} dearer one is in the workbook.", "{n} dearer ones are in the workbook."))
+    return said
 
 
 def _best_of_each_card(options: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from reports.run import Run
 
 OPENS_ON = "Summary"
 POINTS_PER_LINE = 13.5
-CHART_ROW_POINTS = 15.0
+DEFAULT_ROW_POINTS = 15.0
 
 
 def write(run: Run, path: Path, translate: Translate | None = None) -> None:
@@ -148,7 +148,9 @@ class _From:
         return f"{self._prefix(one)}{_address(one, fixed)}:{_address(other, fixed)}"
 
     def _prefix(self, spot: _Spot) -> str:
-        return "" if spot.sheet == self.sheet else f"{quote_sheetname(spot.sheet)}!"
+        if spot.sheet == self.sheet:
+            return ""
+        return f"{spot.sheet if spot.sheet.isalpha() else quote_sheetname(spot.sheet)}!"
 
     def value(self, anchor: Anchor) -> Value:
         return self.layout.value_of(anchor)
@@ -260,7 +262,7 @@ class _Page:
 
     def _chart(self, start: int, chart: Chart) -> None:
         drawn = line_chart(chart, self._cells)
-        drawn.height = chart.rows * CHART_ROW_POINTS / 28.35 - 0.4
+        drawn.height = chart.rows * DEFAULT_ROW_POINTS / 28.35 - 0.4
         self.page.add_chart(drawn, f"{get_column_letter(chart.column)}{start}")
 
     def _cells(self, first: Anchor, last: Anchor) -> Reference:
@@ -297,6 +299,7 @@ class _Page:
         page, sheet = self.page, self.sheet
         for column, width in sorted(self.widths.items()):
             page.column_dimensions[get_column_letter(column)].width = round(width, 2)
+        page.sheet_format.defaultRowHeight, page.sheet_format.customHeight = DEFAULT_ROW_POINTS, True
         page.sheet_view.showGridLines = sheet.gridlines
         page.sheet_view.zoomScale = 100
         page.sheet_properties.tabColor = sheet.colour

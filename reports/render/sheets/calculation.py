@@ -18,6 +18,7 @@ from reports.render.sheets.inputs import SCOPES
 ORDER = 50
 NAME = "Calculation"
 LABEL, UNIT, FIRST = 1, 2, 3
+POINTS = {"limit": "at the limit", "one_more": "one request more"}
 
 
 def anchor(option: dict[str, Any], column: str) -> Anchor:
@@ -40,6 +41,7 @@ def declare(book: Book) -> Sheet:
             last - 1: (14, 40), last: 70,
         },
         colour=BLUE,
+        large_paper=True,
         freeze=(TOP_ROWS + 4, 2),
         repeat_rows=(TOP_ROWS + 1, TOP_ROWS + 4),
         repeat_columns=2,
@@ -56,9 +58,11 @@ def _head(book: Book) -> Iterator[Row]:
         "Link": book.link,
     }
     for label, text in words.items():
-        cells = {LABEL: Cell(book.translate(label), "head")}
-        cells |= {FIRST + index: Cell(text(option), "head number") for index, option in enumerate(book.options)}
-        if label == "Link":
+        lowest = label == "Link"
+        look = "head number" if lowest else "spanner"
+        cells = {LABEL: Cell(book.translate(label), "head" if lowest else "strong")}
+        cells |= {FIRST + index: Cell(text(option), look) for index, option in enumerate(book.options)}
+        if lowest:
             cells |= {UNIT: Cell(book.translate("Unit"), "head"), last: Cell(book.translate("Source"), "head"),
                       last + 1: Cell(book.translate("What it is"), "head")}  # fmt: skip
         yield Row(cells, 30 if label in ("Model", "Card") else None)
@@ -110,6 +114,9 @@ def _formulas(book: Book, block: Block) -> Iterator[Row]:
         known = info(function)
         column = block.column(known.name)
         cells = _left(book, known.label, known.unit, column)
+        if block.point:  # the same chain stands at several loads: a label names one row
+            point = book.translate(POINTS.get(block.point, block.point))
+            cells[LABEL] = Cell(f"{cells[LABEL].content} · {point}")
         for index, option in enumerate(book.options):
             cells[FIRST + index] = Cell(
                 Translated(

@@ -8,7 +8,7 @@ from typing import Any
 from reports.cost.blocks import CASHFLOW, MONTH
 from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import GREEN
-from reports.render.formats import COUNT, GENERAL, QUANTITY
+from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
 from reports.render.sheets import calculation, cost_by_month, recommendation, summary
@@ -38,8 +38,8 @@ def declare(book: Book) -> Sheet:
                 {
                     1: Cell(_(text), "text"),
                     2: Cell(of, "unit"),
-                    3: Cell(left, "formula", QUANTITY),
-                    4: Cell(right, "formula", QUANTITY),
+                    3: Cell(left, "formula", KINDS.get(title, QUANTITY)),
+                    4: Cell(right, "formula", KINDS.get(title, QUANTITY)),
                     5: Cell(result, "check", GENERAL, ("checks", number)),
                 }
             )
@@ -57,6 +57,9 @@ def declare(book: Book) -> Sheet:
     )
 
 
+KINDS = {"Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT}
+"""How the two sides of a group are shown."""
+
 Check = tuple[str, str, str, Live, Live, Live]
 """Group, words, of what, left side, right side, and the condition."""
 
@@ -71,11 +74,12 @@ def _verdict(book: Book, count: int) -> Iterator[Row]:
         "IF", none, _("All {count} checks hold", count=count),
         sentence(_("{failed} of {count} checks FAIL: see Checks"), failed=Call("TEXT", failed, "0"), count=str(count)),
     )  # fmt: skip
-    yield Row({1: Cell(_("Failed checks")), 3: Cell(failures, "formula", COUNT, ("checks", "failed"))})
-    yield Row({1: Cell(_("Verdict")), 3: Cell(Call("IF", none, _("Checks hold"), _("CHECKS FAIL")), "formula", COUNT,
-                                              ("checks", "verdict"))})  # fmt: skip
-    yield Row({1: Cell(_("In words")), 3: Cell(words, "formula text", COUNT, ("checks", "overall"))})
-    yield Row({1: Cell(_("Relative error allowed")), 3: Cell(TOLERANCE, "value", GENERAL, ("checks", "tolerance"))})
+    verdict = Call("IF", none, _("Checks hold"), _("CHECKS FAIL"))
+    yield Row({1: Cell(_("Failed checks")), 2: Cell(failures, "formula text", COUNT, ("checks", "failed"))})
+    yield Row({1: Cell(_("Verdict")), 2: Cell(verdict, "formula text", COUNT, ("checks", "verdict"))})
+    yield Row({1: Cell(_("In words")), 2: Cell(words, "formula text", COUNT, ("checks", "overall"))})
+    tolerance = Cell(TOLERANCE, "formula text", GENERAL, ("checks", "tolerance"))
+    yield Row({1: Cell(_("Relative error allowed")), 2: tolerance})
 
 
 def _close(left: Live, right: Live) -> Live:

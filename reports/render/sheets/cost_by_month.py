@@ -44,9 +44,10 @@ def declare(book: Book) -> Sheet:
         widths={LABEL: (34, 52), UNIT: (6, 16), TOTAL_COLUMN: (14, 18),
                 **dict.fromkeys(range(FIRST, columns + 1), 13.0)},
         colour=BLUE,
+        large_paper=True,
         freeze=(TOP_ROWS, 3),
         repeat_columns=3,
-        pages_wide=max(1, round(columns / 16)),
+        pages_wide=max(1, round(columns / 20)),
     )  # fmt: skip
 
 

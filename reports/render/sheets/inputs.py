@@ -59,6 +59,7 @@ def declare(book: Book) -> Sheet:
         widths={1: (30, 52), 2: (12, 34), 3: (12, 16), 4: (8, 24), 5: (9, 14), 6: (9, 14), 7: (10, 14), 8: (12, 40),
                 9: 11, 10: 11, 11: (12, 24), 12: 60},
         colour=ORANGE,
+        large_paper=True,
         freeze=(TOP_ROWS + 1, 2),
         repeat_rows=(TOP_ROWS + 1, TOP_ROWS + 1),
     )  # fmt: skip
