@@ -7,6 +7,7 @@ The scope says which record a leaf comes from, hence which table of the Inputs s
 * ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a model;
 * ``offer``: a rental price row; ``market``: all offers that are eligible for a card; ``purchase``: a purchase price;
   ``exchange``: an exchange rate (key ``USD/CNY``: CNY for one USD);
+* ``measured``: how a load test was run, for the prediction of measured rows;
 * ``layout``: chosen by the search for the best layout (shown as solved); ``solved``: found by a search and proved.
 
 ``live`` leaves may be edited in the workbook and everything follows; the others need a new run of the program.
@@ -106,6 +107,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("engine_time_factor", "ratio", "Factor on launch and host time"),
         ("engine_ttft_offset_ms", "ms", "Constant part of the time to first token"),
         ("engine_batch_requests", "requests", "Most requests scheduled at once"),
+        ("free_share_flag", "flag", "Memory share counts what the weights leave"),
     ),
     *_leaves(
         "link",
@@ -116,6 +118,8 @@ LEAVES: tuple[Leaf, ...] = (
     *_leaves(
         "assumption",
         ("memory_utilisation", "ratio", "Share of memory the engine may use"),
+        ("memory_highest_utilisation", "ratio", "Highest share an engine is started with"),
+        ("memory_tight_share", "ratio", "Room the highest share is good for"),
         ("overhead_base_gib", "GiB", "Engine overhead, constant part"),
         ("overhead_rocm_gib", "GiB", "Engine overhead, extra on ROCm"),
         ("overhead_multimodal_gib", "GiB", "Engine overhead, extra with images"),
@@ -140,6 +144,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("mfu_prefill", "ratio", "Share of dense peak, prefill"),
         ("mfu_decode", "ratio", "Share of dense peak, decode"),
         ("mfu_moe", "ratio", "Further share with grouped experts"),
+        ("routing_exponent", "exponent", "Independence of the experts that tokens of a batch choose"),
         ("mfu_attention", "ratio", "Share of dense peak, decode attention"),
         ("activation_passes", "passes", "Residual-size reads and writes per layer"),
         ("moe_activation_factor", "ratio", "More activation traffic per chosen expert"),
@@ -153,7 +158,10 @@ LEAVES: tuple[Leaf, ...] = (
         ("sparse_index_bytes_per_token", "bytes", "Index of sparse attention per layer and token"),
         ("ttft_launches", "ratio", "Launch floors before the first token"),
         ("ttft_steps", "ratio", "Steps in flight before the first token"),
+        ("open_loop_steps", "ratio", "Steps in flight before the first token, independent arrivals"),
         ("ttft_queue_factor", "ratio", "Queue before the first token, per request in the group"),
+        ("burst_base_ms", "ms", "Constant part of the time to first token in a burst"),
+        ("run_tail_factor", "ratio", "Tail of a finite run, in answers of mean length"),
         ("rule_usable_memory_share", "ratio", "Usable share of memory (rule of thumb)"),
         ("rule_fragmentation_factor", "ratio", "Fragmentation of the KV room (rule of thumb)"),
         ("rule_prefill_utilisation", "ratio", "Prefill utilisation (rule of thumb)"),
@@ -207,6 +215,14 @@ LEAVES: tuple[Leaf, ...] = (
         "solved",
         ("tpot_requests", "requests", "Requests within the TPOT target"),
         ("ttft_requests", "requests", "Requests within the TTFT target"),
+    ),
+    *_leaves(
+        "measured",
+        ("offered_requests", "requests", "Requests the load test keeps in flight"),
+        ("run_requests", "requests", "Requests of the whole load test"),
+        ("arrival_requests_per_s", "requests/s", "Arrivals of the load test"),
+        ("burst_flag", "flag", "All requests of the load test start at once"),
+        ("open_loop_flag", "flag", "The load test sends at a rate, whatever comes back"),
     ),
     *_leaves(
         "offer",

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,15 @@ def recalculate(paths: Sequence[Path], folder: Path, timeout_s: float = 180) -> 
     return [folder / path.name for path in paths]
 
 
+@cache
 def values(path: Path) -> Values:
-    """Every non-empty cell's stored value."""
+    """Every non-empty cell's stored value; a file is read once, so it must not change."""
     book = load_workbook(path, data_only=True, read_only=False)
     cells = ((sheet.title, cell) for sheet in book for row in sheet.iter_rows() for cell in row)
     return {(title, cell.coordinate): cell.value for title, cell in cells if cell.value is not None}
 
 
+@cache
 def formulas(path: Path) -> dict[tuple[str, str], str]:
     """Every formula cell's formula."""
     book = load_workbook(path)

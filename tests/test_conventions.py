@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import ast
 import csv
+import importlib
 import inspect
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+from reports import formulas
+from reports.catalog.records import Catalog
 from reports.columns import LEAF, LEAVES
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
-from reports.formulas.meta import Formula, info
-from reports.methods import METHODS, Block, Method
+from reports.field.predict import BLOCKS as MEASURED_BLOCKS
+from reports.formulas.meta import Formula, FormulaInfo, info
+from reports.methods import METHODS, Block
+from reports.scenario.read import read_scenario
 from reports.units import ENDINGS, TERMS, UNITS, promised_unit
 
 LONGEST_FILE_LINES = 420
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "stuff"}
 PATHS_NOBODY_ELSE_HAS = re.compile(r"(?<![\w.:/-])/(?:work|root|home|Users)/[\w.]|\bsha[r]ed/")
 REGISTRY_HOSTS = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|deb[.]debian[.]org|archive[.]ubuntu[.]com")
-DEFAULT = next(iter(METHODS.values()))
 UNREAD_LEAVES = {
     "tdp_w",  # shown with the card; power is reckoned from the whole server
     "tpot_target_ms", "ttft_target_ms",  # the search and the constraints compare with them
@@ -33,18 +40,23 @@ UNREAD_LEAVES = {
 """Leaves that no formula reads under their own name, each with its reason."""
 
 
-def all_blocks() -> Iterator[tuple[Method, Block]]:
-    for method in METHODS.values():
-        for block in method.blocks():
-            yield method, block
-    for block in COST_BLOCKS:
-        yield DEFAULT, block
+CHAINS: dict[str, tuple[Block, ...]] = {
+    **{name: (*method.blocks(), *COST_BLOCKS) for name, method in METHODS.items()},
+    "measured runs": MEASURED_BLOCKS,
+}
+"""Every chain of formulas that the program evaluates, in reading order."""
 
 
 def all_formulas() -> list[Formula]:
-    in_blocks = [function for _, block in all_blocks() for function in block.formulas]
+    in_blocks = [function for blocks in CHAINS.values() for block in blocks for function in block.formulas]
     in_months = [row.formula for row in CASHFLOW if row.formula is not None]
     return list({id(function): function for function in [*in_blocks, *in_months]}.values())
+
+
+def written_formulas() -> list[Formula]:
+    modules = [importlib.import_module(f"reports.formulas.{found.name}") for found in iter_modules(formulas.__path__)]
+    values = [value for module in modules for value in vars(module).values()]
+    return [value for value in values if isinstance(getattr(value, "info", None), FormulaInfo)]
 
 
 def name_and_place(function: Formula) -> str:
@@ -123,21 +135,23 @@ def test_a_formula_is_one_return_expression_with_its_own_words() -> None:
 
 def test_every_parameter_is_a_leaf_or_an_earlier_column() -> None:
     wrong = []
-    for method in METHODS.values():
+    for chain, blocks in CHAINS.items():
         known, made = set(LEAF), set()
-        for block in (*method.blocks(), *COST_BLOCKS):
+        for block in blocks:
             for function in block.formulas:
                 column = block.column(info(function).name)
-                place = f"{method.name}, {block.title}, {column}"
+                place = f"{chain}, {block.title}, {column}"
                 reads = {block.resolve(parameter) for parameter in info(function).inputs}
                 wrong += [f"{place}: {read} is not known yet" for read in sorted(reads - known)]
                 if column in made or column in LEAF:
                     wrong.append(f"{place}: made twice")
                 known.add(column)
                 made.add(column)
+        if chain not in METHODS:
+            continue
         known.add(MONTH)
         for row in (*CASHFLOW, *CASHFLOW_RESULTS):
-            wrong += [f"{method.name}, {row.column}: {read} is not known yet" for read in set(row.reads) - known]
+            wrong += [f"{chain}, {row.column}: {read} is not known yet" for read in set(row.reads) - known]
             known.add(row.column)
     assert not wrong, "\n".join(wrong)
 
@@ -145,12 +159,18 @@ def test_every_parameter_is_a_leaf_or_an_earlier_column() -> None:
 def test_every_leaf_is_read_by_a_formula() -> None:
     read = {
         block.resolve(parameter)
-        for _, block in all_blocks()
+        for blocks in CHAINS.values()
+        for block in blocks
         for function in block.formulas
         for parameter in info(function).inputs
     }
     read |= {name for row in CASHFLOW for name in row.reads}
     assert set(LEAF) - read == UNREAD_LEAVES
+
+
+def test_no_formula_lies_idle() -> None:
+    used = {id(function) for function in all_formulas()}
+    assert [name_and_place(function) for function in written_formulas() if id(function) not in used] == []
 
 
 def test_every_source_of_a_formula_is_in_the_catalog(repository: Path) -> None:
@@ -211,6 +231,23 @@ def test_readme_and_command_line_name_the_same_verbs(repository: Path) -> None:
     readme = (repository / "README.md").read_text()
     in_readme = set(re.findall(r"\bgpubook ([a-z]+)\b", readme)) - {"is"}
     assert in_readme == set(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def test_the_scenario_in_the_readme_is_good(repository: Path, catalog: Catalog, tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", (repository / "README.md").read_text(), flags=re.DOTALL)
+    (tmp_path / "my-service.yaml").write_text(example)
+    assert read_scenario(tmp_path / "my-service.yaml", catalog).period == "2026-11"
+
+
+def test_what_is_imported_is_declared_and_the_other_way_round(repository: Path) -> None:
+    nodes = [node for path in (repository / "reports").rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    packages = {name.split(".")[0] for name in imported} - sys.stdlib_module_names - {"reports"}
+    homes = packages_distributions()
+    needed = {home.lower() for package in packages for home in homes.get(package, [package])}
+    declared = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert needed == {re.split(r"[<>=! ]", requirement)[0].lower() for requirement in declared}
 
 
 def test_every_dependency_has_its_reason(repository: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +132,7 @@ def test_a_larger_demand_never_needs_fewer_cards(catalog: Catalog) -> None:
         scenario = read_scenario(path, catalog, sets=[f"workload.demand.requests_per_s={rate}"])
         frame = pipeline.evaluate(scenario, catalog).options
         needed.append(frame.set_index("option_id")["cards_needed"])
-    for fewer, more in zip(needed, needed[1:], strict=False):
+    for fewer, more in itertools.pairwise(needed):
         both = pd.concat([fewer, more], axis=1).dropna()
         assert (both.iloc[:, 0] <= both.iloc[:, 1]).all()
 

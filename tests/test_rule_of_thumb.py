@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from reports.evaluate import compile_blocks, run_program
-from reports.methods import Block
 from reports.formulas import rule_of_thumb
+from reports.methods import Block
 
 PUBLISHED: dict[str, Any] = {
     "unit_cards": 8,

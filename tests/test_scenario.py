@@ -66,7 +66,7 @@ def test_what_is_written_and_what_is_filled_in(tmp_path: Path, catalog: Catalog)
     assert "on-demand" in scenario.prices.terms
     assert scenario.title["zh"] == "A test"
     assert scenario.changes == ()
-    assert [Path(path).name for path, _ in scenario.files] == ["s.yaml"]
+    assert [path for path, _ in scenario.files] == ["s.yaml"]
     with pytest.raises(Exception, match="frozen"):
         scenario.currency = "CNY"
 
@@ -221,7 +221,7 @@ def test_extends_fills_in_what_is_not_stated(tmp_path: Path, catalog: Catalog) -
     assert (scenario.prices.max_age_days, scenario.prices.terms) == (30, ("on-demand",))
     assert scenario.targets is not None
     assert (scenario.targets.tpot_ms, scenario.targets.ttft_ms, scenario.targets.ttft_statistic) == (50, 2000, "p99")
-    assert [Path(path).name for path, _ in scenario.files] == ["s.yaml", "base.yaml"]
+    assert [path for path, _ in scenario.files] == ["s.yaml", "base.yaml"]
 
 
 def test_problems_point_to_the_file_they_are_in(tmp_path: Path, catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""The finished workbook: every sheet there, values beside formulas, nothing that Excel would repair, the same bytes twice."""
+"""The finished workbook: every sheet, values beside formulas, nothing that Excel would repair, the same bytes twice."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def path(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_formula_cells_carry_their_value() -> None:
     assert cell_xml("A1", Formula("B1*2", 3.5), 0) == '<c r="A1"><f>B1*2</f><v>3.5</v></c>'
-    assert cell_xml("A1", Formula('"a"&B1', "a & b"), 4) == '<c r="A1" s="4" t="str"><f>"a"&amp;B1</f><v>a &amp; b</v></c>'
+    text = cell_xml("A1", Formula('"a"&B1', "a & b"), 4)
+    assert text == '<c r="A1" s="4" t="str"><f>"a"&amp;B1</f><v>a &amp; b</v></c>'
     assert cell_xml("A1", Formula("B1>1", np.bool_(True)), 0) == '<c r="A1" t="b"><f>B1&gt;1</f><v>1</v></c>'
     assert cell_xml("A1", Formula("NA()", ErrorValue("#N/A")), 0) == '<c r="A1" t="e"><f>NA()</f><v>#N/A</v></c>'
     assert cell_xml("A1", Formula("B1", date(2026, 11, 30)), 0).endswith("<v>46356</v></c>")  # day 1 is 1 January 1900

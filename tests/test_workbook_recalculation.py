@@ -1,4 +1,4 @@
-"""LibreOffice, made to recalculate, agrees with every stored value; edited inputs flow to the answer as in a new run."""
+"""LibreOffice, made to recalculate, agrees with every stored value; edited inputs flow to the answer as in a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def cell_part(path: Path, sheet: str) -> str:
 def replace_value(path: Path, target: Path, sheet: str, cell: str, value: float) -> Path:
     """A copy in which one stored number differs; nothing else is touched."""
     name = cell_part(path, sheet)
-    text, count = re.subn(rf'(<c r="{cell}"[^>]*>(?:<f>[^<]*</f>)?<v>)[^<]*(</v>)', rf"\g<1>{value!r}\g<2>", part(path, name))
+    pattern = rf'(<c r="{cell}"[^>]*>(?:<f>[^<]*</f>)?<v>)[^<]*(</v>)'
+    text, count = re.subn(pattern, rf"\g<1>{value!r}\g<2>", part(path, name))
     assert count == 1
     return with_part(path, target, name, text)
 
@@ -56,17 +57,26 @@ def input_cell(path: Path, label: str, key: str = "") -> str:
 
 # ---- edits: what is typed into Inputs, and the same said in the scenario ----
 
-Edit = tuple[str, Callable[[Path], str], float, Callable[[Scenario], Scenario]]
+Edit = tuple[str, str, float, Callable[[Scenario], Scenario]]
 
 
 def assume(name: str, value: float) -> Callable[[Scenario], Scenario]:
     return lambda scenario: scenario.model_copy(update={"assumptions": {**scenario.assumptions, name: value}})
 
 
+def arrivals(value: float) -> Callable[[Scenario], Scenario]:
+    def edited(scenario: Scenario) -> Scenario:
+        demand = scenario.workload.demand.model_copy(update={"requests_per_s": value})
+        return scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"demand": demand})})
+
+    return edited
+
+
 EDITS: tuple[Edit, ...] = (
-    ("safety", lambda path: input_cell(path, "Share of the limit that is recommended"), 0.6, assume("safety_factor", 0.6)),
-    ("discount", lambda path: input_cell(path, "Discount rate per year"), 0.11, assume("annual_discount_rate", 0.11)),
-    ("power", lambda path: input_cell(path, "Electricity"), 1.5, assume("electricity_price_per_kwh", 1.5)),
+    ("safety", "Share of the limit that is recommended", 0.6, assume("safety_factor", 0.6)),
+    ("discount", "Discount rate per year", 0.11, assume("annual_discount_rate", 0.11)),
+    ("power", "Electricity", 1.5, assume("electricity_price_per_kwh", 1.5)),
+    ("demand", "Demand, arrivals", 29.0, arrivals(29.0)),
 )
 
 
@@ -80,12 +90,14 @@ def books(catalog: Catalog, repository: Path, tmp_path_factory: pytest.TempPathF
         written[name] = folder / f"{name}.xlsx"
         workbook.write(runs[name], written[name])
     base = written["capacity-proposal"]
-    for name, cell, value, _ in EDITS:
-        written[name] = replace_value(base, folder / f"{name}.xlsx", "Inputs", cell(base), value)
+    for name, label, value, _ in EDITS:
+        written[name] = replace_value(base, folder / f"{name}.xlsx", "Inputs", input_cell(base, label), value)
     row = run_price_row(runs["capacity-proposal"])
     price = input_cell(base, "Rent, cheapest eligible offer", row["offer_id"])
     dear = row["rent_offer_price_per_card_hour"] * 100
     written["price"] = replace_value(base, folder / "price.xlsx", "Inputs", price, dear)
+    server = input_cell(base, "Server price", row["purchase_id"])
+    written["server"] = replace_value(base, folder / "server.xlsx", "Inputs", server, row["server_price"] * 1.25)
     stored = values(base)
     planted = next(cell for sheet, cell in formulas(base)
                    if sheet == "Calculation" and isinstance(stored[sheet, cell], float))  # fmt: skip
@@ -121,8 +133,11 @@ def test_no_error_cells_and_all_checks_hold(books: Books, name: str) -> None:
 def column_of(shown: Values, run: Run, option: dict[str, Any]) -> str:
     """The Calculation column of an option, by its four heads."""
     catalog = run.catalog
-    wanted = [catalog.models[str(option["model"])].name, catalog.gpus[str(option["gpu"])].name,
-              str(option["quantization"]), {"nvlink": "NVLink", "pcie": "PCIe"}[str(option["interconnect"])]]  # fmt: skip
+    link = {"nvlink": "NVLink", "pcie": "PCIe"}[str(option["interconnect"])]
+    wanted = [
+        catalog.models[str(option["model"])].name, catalog.gpus[str(option["gpu"])].name, str(option["quantization"]),
+        link,
+    ]  # fmt: skip
     letters = {re.sub(r"\d", "", cell) for sheet, cell in shown if sheet == "Calculation"}
     for letter in letters:
         if [shown.get(("Calculation", f"{letter}{row}")) for row in range(5, 9)] == wanted:
@@ -150,19 +165,25 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", [edit[0] for edit in EDITS])
+@pytest.mark.parametrize("name", [*(edit[0] for edit in EDITS), "server"])
 def test_an_edited_input_flows_as_in_a_new_run(books: Books, catalog: Catalog, name: str) -> None:
-    """The same edit typed into Inputs and written into the scenario: options with the same layout have equal figures."""
-    change = next(edit[3] for edit in EDITS if edit[0] == name)
+    """An edit typed into Inputs and the same said to the program: options of the same layout have equal figures."""
     run = books.runs["capacity-proposal"]
-    edited = evaluate(change(run.scenario), catalog)
+    if name == "server":
+        purchase = catalog.purchase.copy()
+        bought = purchase["purchase_id"] == run_price_row(run)["purchase_id"]
+        prices = ["price_low", "price", "price_high"]
+        purchase.loc[bought, prices] = purchase.loc[bought, prices] * 1.25
+        edited = evaluate(run.scenario, dataclasses.replace(catalog, purchase=purchase))
+    else:
+        edited = evaluate(next(edit[3] for edit in EDITS if edit[0] == name)(run.scenario), catalog)
     after = edited.options.set_index("option_id")
     shown, before = values(books.recalculated[name]), values(books.written["capacity-proposal"])
     compared = changed = 0
     for option in run.shortlist.to_dict("records"):
         new = after.loc[option["option_id"]]
         same_choice = all(new[key] == option[key] for key in ("candidate_id", "tensor_parallel", "pipeline_parallel",
-                          "replicas", "offer_id"))  # fmt: skip
+                          "replicas", "offer_id", "purchase_id"))  # fmt: skip
         if not same_choice:
             continue  # the search chose another layout or offer: that needs a new run, as the sheet says
         letter = column_of(shown, run, option)

@@ -101,9 +101,31 @@ def overhead_gib(
 
 
 @formula(unit="GiB", label="Room for KV cache per card", symbol="M_{kv}", sources=("roofline-note",))
-def kv_room_gib(memory_utilisation: Any, memory_usable_gib: Any, overhead_gib: Any, weights_gib: Any) -> Any:
-    """What the engine may use of the memory that the runtime sees, less overhead and weights; negative: no fit."""
-    return memory_utilisation * memory_usable_gib - overhead_gib - weights_gib
+def kv_room_gib(
+    free_share_flag: Any,
+    memory_utilisation: Any,
+    memory_usable_gib: Any,
+    overhead_gib: Any,
+    weights_gib: Any,
+    memory_highest_utilisation: Any,
+    memory_tight_share: Any,
+) -> Any:
+    """What the engine may use of the memory that the runtime sees, less overhead and weights; negative: no fit.
+
+    Some engines take their share of what is left after the weights. The others are started with a higher share where
+    the usual one leaves next to nothing, which buys a little room.
+    """
+    return np.where(
+        free_share_flag > 0,
+        memory_utilisation * (memory_usable_gib - overhead_gib - weights_gib),
+        np.maximum(
+            memory_utilisation * memory_usable_gib - overhead_gib - weights_gib,
+            np.minimum(
+                memory_highest_utilisation * memory_usable_gib - overhead_gib - weights_gib,
+                memory_tight_share * memory_usable_gib,
+            ),
+        ),
+    )
 
 
 @formula(unit="ratio", label="Share of the KV cache each card holds", symbol="k_{tp}", sources=("roofline-note",))

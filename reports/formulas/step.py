@@ -34,9 +34,11 @@ def group_requests(stage_requests: Any, data_parallel: Any) -> Any:
 
 
 @formula(unit="experts", label="Experts touched by one step", symbol="E_t", sources=("roofline-note",))
-def experts_touched(experts: Any, experts_per_token: Any, stage_requests: Any) -> Any:
-    """Expected number of distinct experts when every token picks k of E at random."""
-    return experts * (1 - (1 - np.minimum(experts_per_token / np.maximum(experts, 1), 1)) ** stage_requests)
+def experts_touched(experts: Any, experts_per_token: Any, stage_requests: Any, routing_exponent: Any) -> Any:
+    """Expected number of distinct experts when every token picks k of E; tokens of a batch choose somewhat alike."""
+    return experts * (
+        1 - (1 - np.minimum(experts_per_token / np.maximum(experts, 1), 1)) ** (stage_requests**routing_exponent)
+    )
 
 
 @formula(unit="ms", label="Dense weights", symbol="t_{dense}", sources=("roofline-note",))

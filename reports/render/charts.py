@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 from reports.render.glyphs import TEXT_STACK
 
@@ -84,7 +85,8 @@ def _text(
 
 def _line(x1: float, y1: float, x2: float, y2: float, stroke: str, width: float = 0.6, dash: str = "none") -> str:
     dashes = "" if dash == "none" else f' stroke-dasharray="{dash}"'
-    return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" fill="none" stroke="{stroke}" stroke-width="{width}"{dashes}/>'
+    path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
+    return f'<path d="{path}" fill="none" stroke="{stroke}" stroke-width="{width}"{dashes}/>'
 
 
 def cumulative_cost(
@@ -134,11 +136,17 @@ def cumulative_cost(
         at = int(break_even_month)
         cross_y = y(max(line.values[at] for line in lines if line.kind == "rent"))
         body.append(_line(x(at), y(0), x(at), top - 2, INK, 0.7, "1.5 2"))
-        body.append(f'<circle cx="{x(at):.1f}" cy="{cross_y:.1f}" r="2.8" fill="#ffffff" stroke="{INK}" stroke-width="1.2"/>')
+        ring = f'fill="#ffffff" stroke="{INK}" stroke-width="1.2"'
+        body.append(f'<circle cx="{x(at):.1f}" cy="{cross_y:.1f}" r="2.8" {ring}/>')
         fits_right = x(at) + 4 + text_width_pt(break_even_label) < left + plot_width
         body.append(
-            _text(x(at) + (4 if fits_right else -4), top + 4, break_even_label, bold=True,
-                  anchor="start" if fits_right else "end")
+            _text(
+                x(at) + (4 if fits_right else -4),
+                top + 4,
+                break_even_label,
+                bold=True,
+                anchor="start" if fits_right else "end",
+            )
         )
     return _svg(width, height, title, body)
 
@@ -147,7 +155,7 @@ def _apart(positions: Sequence[float], least: float) -> list[float]:
     """Positions moved apart so that labels do not touch, their order kept."""
     order = sorted(range(len(positions)), key=lambda index: positions[index])
     moved = list(positions)
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         gap = moved[after] - moved[before]
         if gap < least:
             moved[before] -= (least - gap) / 2
@@ -189,8 +197,16 @@ def bars(
         elif not row.group and group:
             y += gap
         group = row.group
-        body.append(_text(left - 6, y + bar_height - 1.5, row.label, anchor="end", bold=row.strong,
-                          fill=INK if row.strong or not row.group else MUTED))
+        body.append(
+            _text(
+                left - 6,
+                y + bar_height - 1.5,
+                row.label,
+                anchor="end",
+                bold=row.strong,
+                fill=INK if row.strong or not row.group else MUTED,
+            )
+        )
         length = 0.0
         if row.value is not None and math.isfinite(row.value):
             cut = row.value > highest
@@ -201,7 +217,8 @@ def bars(
             )
             if cut:
                 at = left + length - 14
-                body.append(f'<path d="M{at:.1f} {y + bar_height + 1:.1f}l4 {-bar_height - 2:.1f}h4l-4 {bar_height + 2:.1f}Z" fill="#ffffff"/>')
+                slash = f"M{at:.1f} {y + bar_height + 1:.1f}l4 {-bar_height - 2:.1f}h4l-4 {bar_height + 2:.1f}Z"
+                body.append(f'<path d="{slash}" fill="#ffffff"/>')
         body.append(_text(left + length + 4, y + bar_height - 1.5, row.text, bold=row.strong))
         y += row_height
     body.append(_line(left, top - 3, left, y - 2, INK, 0.8))
@@ -209,7 +226,5 @@ def bars(
         at = left + plot_width * target / highest
         body.append(_line(at, top - 5, at, y - 2, INK, 1.2, "3 2"))
         fits_right = at + text_width_pt(target_label) + 3 < width
-        body.append(
-            _text(at if fits_right else at, top - 8, target_label, anchor="start" if fits_right else "end", bold=True)
-        )
+        body.append(_text(at, top - 8, target_label, anchor="start" if fits_right else "end", bold=True))
     return _svg(width, y + 2, title, body)

@@ -93,9 +93,9 @@ def _cashflow(words: Wording, row: Row, symbol: Callable[[str], str]) -> list[di
                 "note": "",
                 "symbolic": _pictures(named(each.column), latex, label),
                 "numbers": [],
-                "value": words.translate("never within the horizon") if never else words.number(
-                    row[each.column], each.unit, each.column
-                ),
+                "value": words.translate("never within the horizon")
+                if never
+                else words.number(row[each.column], each.unit, each.column),
                 "unit": "" if never else words.unit(each.unit, each.column),
                 "sources": [],
             }

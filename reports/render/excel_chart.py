@@ -46,7 +46,7 @@ def line_chart(chart: Chart, cells: Cells) -> Any:
     for series in chart.series:
         drawn.series.append(_line(series, cells))
     drawn.set_categories(cells(*chart.categories))
-    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.2, w=0.88, h=0.62, xMode="edge", yMode="edge"))
+    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.19, w=0.88, h=0.65, xMode="edge", yMode="edge"))
     return drawn
 
 

@@ -10,7 +10,7 @@ from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Si
 from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles.styleable import StyleableObject
 
-from reports.render.formats import GENERAL, NumberKind
+from reports.render.formats import FLAG, GENERAL, NumberKind
 
 INK, MUTED, RULE = "1F2933", "6B7280", "9AA5B1"
 NAVY, BAND, PALE = "16324F", "EEF2F6", "F7F9FB"
@@ -56,9 +56,11 @@ LOOKS: dict[str, Look] = {
     "head number": Look(bold=True, wrap=True, bottom="thin", align="right", vertical="bottom", indent=1),
     "spanner": Look(bold=True, wrap=True, align="right", vertical="bottom", indent=1),
     "text": Look(),
-    "wrapped": Look(wrap=True, vertical="top"),
+    "wrapped": Look(wrap=True),
+    "listed": Look(align="left", indent=1),
+    "head listed": Look(bold=True, wrap=True, bottom="thin", align="left", vertical="bottom", indent=1),
     "note": Look(colour=MUTED, size=9),
-    "wrapped note": Look(colour=MUTED, size=9, wrap=True, vertical="top"),
+    "wrapped note": Look(colour=MUTED, size=9, wrap=True),
     "unit": Look(colour=MUTED, size=9),
     "strong": Look(bold=True),
     "value": Look(align="right", indent=1),
@@ -87,12 +89,16 @@ DIFFERENCES: dict[str, DifferentialStyle] = {
 
 FONTS = {"en": "Arial", "zh": "Microsoft YaHei"}
 
+WORDS = {("zh", FLAG.name): '"是";;"否"'}
+"""Number formats that say words, in other languages."""
+
 
 class Styles:
     """Registers a look with a number format once and knows its id."""
 
     def __init__(self, workbook: Workbook, language: str) -> None:
         self._font = FONTS.get(language, "Arial")
+        self._language = language
         self._sheet: Any = workbook.active
         self._ids: dict[tuple[str, str, bool], int] = {}
 
@@ -117,7 +123,7 @@ class Styles:
         styled.alignment = Alignment(
             horizontal=look.align or None, vertical=look.vertical, wrap_text=look.wrap or None, indent=look.indent
         )
-        styled.number_format = kind.excel
+        styled.number_format = WORDS.get((self._language, kind.name), kind.excel)
         if look.unlocked:
             styled.protection = Protection(locked=False)
         if quoted:

@@ -27,6 +27,7 @@ COUNT = NumberKind("count", "#,##0")
 QUANTITY = NumberKind("quantity", "[=0]0;[>=1]#,##0.00;0.0000")
 """Measured or computed: more digits below 1, where two would hide the figure."""
 FACTOR = NumberKind("factor", "0.00##")
+DISCOUNT = NumberKind("discount", "0.0000")
 PERCENT = NumberKind("percent", "0.0%")
 SMALL_PERCENT = NumberKind("small percent", "0.000%")
 FLAG = NumberKind("flag", '"yes";;"no"')
@@ -36,7 +37,7 @@ SERIAL = NumberKind("serial", "0")
 DATE = NumberKind("date", "yyyy-mm-dd")
 TEXT = NumberKind("text", "@")
 
-KINDS = (GENERAL, COUNT, QUANTITY, FACTOR, PERCENT, SMALL_PERCENT, FLAG, PRICE, AMOUNT, SERIAL, DATE, TEXT)
+KINDS = (GENERAL, COUNT, QUANTITY, FACTOR, DISCOUNT, PERCENT, SMALL_PERCENT, FLAG, PRICE, AMOUNT, SERIAL, DATE, TEXT)
 
 _KIND_OF_UNIT: dict[str, NumberKind] = {
     **dict.fromkeys(
@@ -66,6 +67,8 @@ def kind_of(unit: str, column: str = "") -> NumberKind:
     plain = column.split("@")[0]
     if unit in ("ratio", "ratio/year") and plain.endswith(_PERCENT_ENDINGS):
         return PERCENT
+    if plain == "discount_factor":
+        return DISCOUNT
     if plain in _FRACTIONAL_COUNTS:
         return QUANTITY
     if unit in _KIND_OF_UNIT:
@@ -120,6 +123,8 @@ def shown(value: object, kind: NumberKind) -> str:
         return text if value >= 0 else f"({text})" if kind in (AMOUNT, PRICE) else f"-{text}"
     if kind is DATE:
         return "2026-01-01"
+    if kind is DISCOUNT:
+        return _rounded(value, 4)
     return f"{value:.4g}" if kind is FACTOR else f"{value:.10g}"
 
 

@@ -40,7 +40,9 @@ def fonts_folder() -> Path:
 
 def font_files() -> dict[tuple[str, int], Path]:
     """Path of every packaged font by family and weight."""
-    return {(family, weight): fonts_folder() / name for family, files in FONTS.items() for weight, name in files.items()}
+    return {
+        (family, weight): fonts_folder() / name for family, files in FONTS.items() for weight, name in files.items()
+    }
 
 
 def font_faces() -> str:

@@ -58,6 +58,10 @@ class Translator:
                 text = found
         return text.format(**values) if values else text
 
+    def known(self, text: str) -> str:
+        """A word of the user's own: translated when the catalogue has it, itself otherwise, never missing."""
+        return self._messages.get(text, text)
+
     def require_complete(self) -> None:
         """RenderError that lists every message met so far without a translation."""
         if self.missing:
@@ -76,7 +80,7 @@ _TRANSLATES = frozenset({"_", "translate", "N_"})
 
 
 def source_messages(text: str) -> set[str]:
-    """Messages in Python source: constants given to ``_`` or ``translate``, and sentences with ``{names}`` to fill in."""
+    """Messages in Python source: given to ``_``, ``translate`` or ``counted``, and sentences with ``{names}``."""
     tree = ast.parse(text)
     documentation = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -89,11 +93,13 @@ def source_messages(text: str) -> set[str]:
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in _TRANSLATES:
                 found |= set(_constants(node.args[0]))
+            if name == "counted":  # (number, one, many)
+                found |= {text for argument in node.args[1:] for text in _constants(argument)}
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
             and id(node) not in documentation | formatted
-            and re.search(r"^[A-Z{].*\{[a-z_]+\}.*\.$|^[A-Z].*\{[a-z_]+\}.*\.$", node.value)
+            and re.search(r"^(?=[A-Z{]).*\{[a-z_]+\}.*\.$", node.value)
         ):
             found.add(node.value)
     return found

@@ -22,6 +22,9 @@ from reports.render.glyphs import FONTS, MATH_FAMILIES, fonts_folder
 SIZE_PT = 9.0
 """Height of the letters on paper: a little under the text, so that sub-scripts stay near 6 pt."""
 
+LEAST_SCALE = 0.78
+"""A wide equation shrinks this far before it is broken into lines."""
+
 SYMBOL_EM = 12
 """Size of a letter in the typesetter's own symbols."""
 
@@ -29,16 +32,14 @@ UNITS = 25
 """Units of a picture in one point: coordinates are whole numbers, finer than a printer's dots, and small in a file."""
 
 
-class _Row(Mrow, tag="mrow"):
+class _Row(Mrow, tag="mrow"):  # type: ignore[call-arg]
     """A row of ziamath that measures its parts only when a fence in it has to grow to their height.
 
     ziamath lays every row out twice, to know that height, so a deep fraction takes seconds. Registering a class for
     a tag is its own way of extending it.
     """
 
-    def _get_height_nostretch(
-        self, line: list[ElementTree.Element], **kwargs: object
-    ) -> tuple[float, float]:
+    def _get_height_nostretch(self, line: list[ElementTree.Element], **kwargs: object) -> tuple[float, float]:
         if kwargs.get("nostretch") or not any(_grows(child) for child in line):
             return 0.0, 0.0
         low, high = super()._get_height_nostretch(line, **kwargs)
@@ -155,7 +156,8 @@ def _commands(path: str) -> tuple[tuple[str, tuple[float, ...]], ...]:
         values = tuple(float(value) for value in text.split())
         if command == "Q":
             cx, cy, ex, ey = values
-            values = (x + 2 * (cx - x) / 3, y + 2 * (cy - y) / 3, ex + 2 * (cx - ex) / 3, ey + 2 * (cy - ey) / 3, ex, ey)
+            start, end = (x + 2 * (cx - x) / 3, y + 2 * (cy - y) / 3), (ex + 2 * (cx - ex) / 3, ey + 2 * (cy - ey) / 3)
+            values = (*start, *end, ex, ey)
             command = "C"
         if command == "L" and values == (x, y):
             continue
@@ -165,25 +167,38 @@ def _commands(path: str) -> tuple[tuple[str, tuple[float, ...]], ...]:
     return tuple(commands)
 
 
-def lines(left: str, right: str, width_pt: float, title: str = "", size_pt: float = SIZE_PT) -> tuple[Equation, ...]:
-    """``left = right`` in as many lines as fit ``width_pt``, broken before sums; the last resort is smaller letters."""
-    whole = typeset(f"{left} = {right}" if left else f"= {right}", title, size_pt)
-    if whole.width_pt <= width_pt:
-        return (whole,)
-    result: list[Equation] = []
-    current = f"{left} = " if left else "= "
-    for term in _terms(right):
-        longer = f"{current} {term}"
-        if typeset(longer, title, size_pt).width_pt <= width_pt or current.endswith("= "):
-            current = longer
+def lines(left: str, right: str, width_pt: float, title: str = "") -> tuple[Equation, ...]:
+    """``left = right`` within ``width_pt``: a little smaller if that is enough, else broken before terms of a sum."""
+    start = f"{left} = " if left else "= "
+    whole = typeset(start + right, title)
+    if whole.width_pt * LEAST_SCALE <= width_pt:
+        return (_fitted(whole, width_pt),)
+    terms = _terms(right)
+    if len(terms) == 1:
+        return (_fitted(whole, width_pt),)
+    room = width_pt / LEAST_SCALE - typeset(r"\qquad", title).width_pt
+    filled: list[str] = []
+    used = room
+    for term in terms:
+        width = typeset(term, title).width_pt
+        if filled and used + width <= room:
+            filled[-1] += f" {term}"
+            used += width
         else:
-            result.append(typeset(current, title, size_pt))
-            current = rf"\qquad {term}"
-    result.append(typeset(current, title, size_pt))
-    widest = max(equation.width_pt for equation in result)
-    if widest > width_pt and size_pt > SIZE_PT / 2:
-        return lines(left, right, width_pt, title, max(size_pt * width_pt / widest * 0.98, SIZE_PT / 2))
-    return tuple(result)
+            filled.append(term)
+            used = width
+    texts = [start + filled[0], *(rf"\qquad {term}" for term in filled[1:])]
+    return tuple(_fitted(typeset(text, title), width_pt) for text in texts)
+
+
+def _fitted(equation: Equation, width_pt: float) -> Equation:
+    """The same picture, smaller where it is wider than ``width_pt``."""
+    if equation.width_pt <= width_pt:
+        return equation
+    scale = width_pt / equation.width_pt
+    old = f'width="{equation.width_pt:.2f}pt" height="{equation.height_pt:.2f}pt"'
+    new = f'width="{width_pt:.2f}pt" height="{equation.height_pt * scale:.2f}pt"'
+    return Equation(equation.svg.replace(old, new, 1), width_pt, equation.height_pt * scale, equation.depth_pt * scale)
 
 
 def _terms(latex: str) -> list[str]:

@@ -57,9 +57,7 @@ def document(html: str, kind: str, *, identifier: str) -> bytes:
     fonts = FontConfiguration()
     with warnings_are_errors():
         fetcher = PackagedFilesOnly()
-        sheets = [
-            weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in style_sheets(kind)
-        ]
+        sheets = [weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in style_sheets(kind)]
         page = weasyprint.HTML(string=html, base_url="about:blank", url_fetcher=fetcher)
         result = page.render(stylesheets=sheets, font_config=fonts, pdf_tags=True)
         content = result.write_pdf(pdf_identifier=hashlib.sha256(identifier.encode()).digest()[:16], pdf_tags=True)
@@ -125,4 +123,5 @@ def warnings_are_errors() -> Iterator[None]:
             logger.setLevel(level)
             logger.propagate = propagate
     if collected.messages:
-        raise RenderError("the PDF engine warns:\n" + "\n".join(f"  {each}" for each in dict.fromkeys(collected.messages)))
+        quoted = "\n".join(f"  {each}" for each in dict.fromkeys(collected.messages))
+        raise RenderError(f"the PDF engine warns:\n{quoted}")

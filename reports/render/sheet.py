@@ -9,12 +9,18 @@ from functools import cached_property
 from string import Formatter
 from typing import Any
 
+from reports.catalog.records import CURRENCIES
 from reports.formulas.meta import Formula, info
-from reports.render.formats import GENERAL, NumberKind
+from reports.render.formats import GENERAL, NumberKind, unit_label
 from reports.render.live import Anchor, Call, Live, Ref
 from reports.run import Run
 
 Translate = Callable[..., str]
+
+
+def N_(message: str) -> str:
+    """Marks a message for the catalogue."""
+    return message
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,8 @@ class DataTable:
     kinds: Sequence[NumberKind]
     rows: Iterable[Sequence[object]]
     count: int
-    wrapped: frozenset[int] = frozenset()
-    """Columns (from 0) whose text wraps."""
+    quiet: tuple[int, str] | None = None
+    """Rows whose column (from 0) shows this text are printed in grey."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +170,15 @@ class Book:
     def made(self) -> dict[str, tuple[Formula, Any]]:
         """Column of the short list -> the formula and block that make it."""
         return {block.column(info(each).name): (each, block) for block in self.run.blocks for each in block.formulas}
+
+    def unit(self, unit: str, column: str = "") -> str:
+        """A unit as shown; amounts name their currency."""
+        own = next((code for code in CURRENCIES if unit.startswith(code)), "")
+        if own and unit.endswith(CURRENCIES):  # an exchange rate names both
+            return unit
+        label = self.translate(unit_label(unit.replace(own, "currency", 1) if own else unit, "currency", column))
+        # the currency of an offer or quote is its own, whatever the scenario counts in
+        return label if unit.startswith(("offer", "quote")) else label.replace("currency", own or self.currency)
 
     def label(self, option: Mapping[str, Any]) -> str:
         """An option in a few words."""

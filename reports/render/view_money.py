@@ -22,7 +22,7 @@ def break_even(words: Wording, row: Row, *, short: bool = False) -> str:
     return words.translate("never") if short else words.translate("never within the horizon")
 
 
-def cost_figure(words: Wording, row: Row) -> dict[str, Any]:
+def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, Any]:
     """Cumulative discounted cost of renting against buying, for one winner."""
     months = words.run.timelines[words.run.timelines["option_id"] == row["option_id"]].sort_values("month")
     title = _cost_title(words, row)
@@ -34,7 +34,9 @@ def cost_figure(words: Wording, row: Row) -> dict[str, Any]:
     ):
         values = [abs(float(value)) / scale.factor for value in months[column]]
         if values and all(finite(value) is not None for value in values):
-            lines.append(charts.Line(kind, f"{name} {words.scaled(abs(float(months[column].iloc[-1])), scale)}", values))
+            lines.append(
+                charts.Line(kind, f"{name} {words.scaled(abs(float(months[column].iloc[-1])), scale)}", values)
+            )
     even = finite(row.get("break_even_month"))
     picture = (
         charts.cumulative_cost(
@@ -45,6 +47,8 @@ def cost_figure(words: Wording, row: Row) -> dict[str, Any]:
             number=lambda value: f"{value:,.10g}",
             break_even_month=even if len(lines) > 1 else None,
             break_even_label=words.translate("break-even, month {month}", month=words.number(even, "month")),
+            width=232 if small else 490,
+            height=130 if small else 200,
         )
         if lines
         else ""
@@ -75,16 +79,44 @@ def _cost_title(words: Wording, row: Row) -> str:
     if even is not None and saving > 0:
         return words.translate(
             "{model}: buying breaks even in month {month} and saves {share} over {months} months",
-            month=words.number(even, "month"), **values,
+            month=words.number(even, "month"),
+            **values,
         )
     return words.translate("{model}: buying never breaks even within {months} months; it costs {share} more", **values)
 
 
+def changes(words: Wording, row: Row) -> list[str]:
+    """At which rent, and at which use, the other way would be the cheaper one."""
+    price, share = finite(row.get("break_even_price_per_card_hour")), finite(row.get("break_even_utilisation"))
+    if price is None or share is None:
+        return []
+    values = {
+        "price": words.price(price),
+        "now": words.price(row["rent_price_per_card_hour"]),
+        "currency": words.currency,
+        "share": words.percent(share),
+    }
+    if row["way"] == "buy":
+        return [
+            words.translate(
+                "Renting becomes cheaper below {price} {currency} per card-hour; the cheapest offer is {now}.", **values
+            ),
+            words.translate(
+                "Renting by the hour becomes cheaper when the cards are needed in less than {share} of all hours.",
+                **values,
+            ),
+        ]
+    return [
+        words.translate(
+            "Buying becomes cheaper when the rent exceeds {price} {currency} per card-hour; the offer is {now}.",
+            **values,
+        )
+    ]
+
+
 def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
     """Monthly cost of renting and of buying, side by side for every model."""
-    scale = words.scale(
-        row[f"{way}_equivalent_amount_per_month"] for row in winners for way in ("rent", "buy")
-    )
+    scale = words.scale(row[f"{way}_equivalent_amount_per_month"] for row in winners for way in ("rent", "buy"))
     rows = []
     for row in winners:
         for way in ("rent", "buy"):
@@ -106,7 +138,9 @@ def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
     return {
         "title": title,
         "picture": charts.bars(title, rows, unit=unit) if rows else "",
-        "note": words.translate("Equivalent cost: the level monthly payment with the same present cost over the horizon."),
+        "note": words.translate(
+            "Equivalent cost: the level monthly payment with the same present cost over the horizon."
+        ),
     }
 
 
@@ -118,9 +152,12 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
         binding = record.name == row["binding_constraint"]
         limits.append(
             charts.Bar(
-                label=words.translate(record.label), kind="binding" if binding else "other", value=value,
-                text=words.count(value), strong=binding,
-            )  # fmt: skip
+                label=words.translate(record.label),
+                kind="binding" if binding else "other",
+                value=value,
+                text=words.count(value),
+                strong=binding,
+            )
         )
     label = next((bar.label for bar in limits if bar.kind == "binding"), "")
     title = words.translate("{model}: the limit is {limit}", model=words.model(row["model"]), limit=label)

@@ -9,9 +9,10 @@ import pandas as pd
 
 from reports.constraints import SENTENCES
 from reports.cost import eligibility, purchases
-from reports.render.wording import Wording, finite
+from reports.render.wording import Scale, Wording, finite
 
 Row = dict[str, Any]
+Reasons = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 FEW_OPTIONS = 24
 """Up to this many options of a model are all shown; beyond, the best one of each card."""
@@ -55,7 +56,9 @@ def _selection(words: Wording, options: int, left_out: int, each_card: bool) -> 
     if each_card:
         said.append(words.translate("Of {n} options the best on each card is shown.", n=words.count(options)))
     if left_out:
-        said.append(words.counted(left_out, "{n} dearer one is in the workbook.", "{n} dearer ones are in the workbook."))
+        said.append(
+            words.counted(left_out, "{n} dearer one is in the workbook.", "{n} dearer ones are in the workbook.")
+        )
     return said
 
 
@@ -65,7 +68,7 @@ def _best_of_each_card(options: pd.DataFrame) -> pd.DataFrame:
     return order.drop_duplicates("gpu").drop(columns=["_last", "_infeasible"])
 
 
-def _reasons(excuses: pd.DataFrame) -> dict[str, tuple[str, Mapping[str, Any]]]:
+def _reasons(excuses: pd.DataFrame) -> Reasons:
     about_options = excuses[excuses["option_id"] != ""]
     return {
         str(option): (str(code), values)
@@ -86,7 +89,7 @@ def _demand(words: Wording, options: pd.DataFrame) -> str:
     return words.listed(parts)
 
 
-def _option(words: Wording, row: Row, scale: Any, reasons: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+def _option(words: Wording, row: Row, scale: Scale, reasons: Reasons) -> dict[str, Any]:
     _, values = reasons.get(str(row["option_id"]), ("", {}))
     more = finite(values.get("more_share"))
     return {
@@ -112,7 +115,7 @@ def _option(words: Wording, row: Row, scale: Any, reasons: Mapping[str, tuple[st
 def _rejected(
     words: Wording,
     options: pd.DataFrame,
-    reasons: Mapping[str, tuple[str, Mapping[str, Any]]],
+    reasons: Reasons,
     each_card: bool,
 ) -> list[dict[str, str]]:
     """One sentence an option; options of one card with the same reason share it."""
@@ -139,7 +142,8 @@ def _without_price(words: Wording, rows: list[Row]) -> list[dict[str, str]]:
         for reason, values in (("rent_reason", "rent_reason_values"), ("buy_reason", "buy_reason_values")):
             code = str(row.get(reason) or "")
             if code in sentences and isinstance(row.get(values), dict):
-                found[(words.gpu(row["gpu"]), words.translate(sentences[code], **shown_values(words, row[values])))] = None
+                text = words.translate(sentences[code], **shown_values(words, row[values]))
+                found[(words.gpu(row["gpu"]), text)] = None
     return [{"name": gpu, "text": text} for gpu, text in found]
 
 
@@ -155,7 +159,7 @@ def shown_values(words: Wording, values: Mapping[str, Any]) -> dict[str, str]:
         elif name == "interconnect":
             shown[name] = words.link(value)
         elif number is None:
-            shown[name] = str(value) if isinstance(value, str) else words.number(value)
+            shown[name] = words.named(value) if isinstance(value, str) else words.number(value)
         elif name.endswith("_amount"):
             shown[name] = words.amount(number)
         elif name.endswith("_share"):
@@ -185,9 +189,9 @@ def proof(words: Wording, row: Row) -> list[dict[str, Any]]:
     if "tpot_ms@limit" not in row:
         return []
     points = (
-        ("Recommended load", "load_requests" if "load_requests" in row else "recommended_requests", ""),
-        ("At the limit", "limit_requests", "@limit"),
-        ("One request more", "one_more_requests", "@one_more"),
+        (words.translate("Recommended load"), "load_requests", ""),
+        (words.translate("At the limit"), "limit_requests", "@limit"),
+        (words.translate("One request more"), "one_more_requests", "@one_more"),
     )
     limits = (
         ("memory", row["memory_requests"], None), ("engine", row["engine_requests"], None),
@@ -200,5 +204,5 @@ def proof(words: Wording, row: Row) -> list[dict[str, Any]]:
             value = row[requests] if column is None else row[f"{column}{suffix}"]
             holds = float(value) <= float(bound)
             cells.append({"text": words.short(value, 4), "bound": words.short(bound, 4), "holds": holds})
-        shown.append({"title": words.translate(title), "requests": words.count(row[requests]), "cells": cells})
+        shown.append({"title": title, "requests": words.count(row[requests]), "cells": cells})
     return shown

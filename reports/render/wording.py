@@ -56,8 +56,10 @@ class Wording:
     def number(self, value: Any, unit: str = "", column: str = "", digits: int = 4) -> str:
         """A number without its unit; ``n/a`` where there is none."""
         known = finite(value)
-        return self.translate(NOT_AVAILABLE) if known is None else format_number(
-            known, unit, self.language, column, digits
+        return (
+            self.translate(NOT_AVAILABLE)
+            if known is None
+            else format_number(known, unit, self.language, column, digits)
         )
 
     def short(self, value: Any, digits: int = 3) -> str:
@@ -81,6 +83,8 @@ class Wording:
         if kind_of(unit, column) is PERCENT_KIND:
             unit = UNIT_WORDS.get(unit, "") if unit in UNIT_WORDS else unit
         plain = UNIT_WORDS.get(unit, unit)
+        if set(plain.split("/")) <= set(CURRENCIES) and plain:
+            return "/".join(self.currency_name(code) for code in plain.split("/"))
         code = next((code for code in CURRENCIES if re.match(rf"{code}\b", plain)), "")
         name = self.currency_name(code) if code else self.currency
         return self.translate(plain.replace(code, "currency", 1) if code else plain).replace("currency", name)
@@ -112,12 +116,13 @@ class Wording:
         """The unit that keeps the largest of the values readable: k and M in English, 万 and 亿 in Chinese."""
         largest = max((abs(known) for known in map(finite, values) if known is not None), default=0.0)
         if self.language == "zh":
-            steps = ((1e8, f"亿{self.currency}"), (1e4, f"万{self.currency}"))
+            steps = [(1e8, f"亿{self.currency}"), (1e4, f"万{self.currency}")]
         else:
-            steps = ((1e9, f"bn {self.currency}"), (1e6, f"M {self.currency}"), (1e3, f"k {self.currency}"))
+            steps = [(1e9, f"bn {self.currency}"), (1e6, f"M {self.currency}"), (1e3, f"k {self.currency}")]
         factor, unit = next((step for step in steps if largest >= 2 * step[0]), (1.0, self.currency))
         shown = largest / factor
-        return Scale(factor, unit, 0 if shown >= 1000 or factor == 1.0 and shown >= 100 else 1 if shown >= 100 else 2)
+        whole = shown >= 1000 or (factor == 1.0 and shown >= 100)
+        return Scale(factor, unit, 0 if whole else 1 if shown >= 100 else 2)
 
     def scaled(self, value: Any, scale: Scale) -> str:
         """An amount in the unit of a table; negative ones in parentheses."""
@@ -155,6 +160,13 @@ class Wording:
         """A model's name."""
         found = self.run.catalog.models.get(str(slug))
         return found.name if found else str(slug)
+
+    def named(self, text: str) -> str:
+        """A text with the ids of cards in it replaced by their names."""
+        for slug in sorted(self.run.catalog.gpus, key=len, reverse=True):
+            if slug in text:
+                text = re.sub(rf"(?<![\w.-]){re.escape(slug)}(?![\w.-])", self.gpu(slug), text)
+        return text
 
     def link(self, slug: Any) -> str:
         """NVLink, PCIe, or nothing for a single card."""

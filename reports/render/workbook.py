@@ -127,9 +127,6 @@ class _Layout:
         except SpreadsheetError as error:
             return ErrorValue(error.code)
 
-    def has(self, anchor: Anchor) -> bool:
-        return anchor in self.spots
-
 
 @dataclass(frozen=True)
 class _From:
@@ -244,17 +241,21 @@ class _Page:
         self.last_row = max(self.last_row, start + table.count)
         self.last_column = max(self.last_column, len(table.header))
         self.page.add_table(_native_table(table, start))
-        looks = ["wrapped" if index in table.wrapped else "value" for index in range(len(table.header))]
-        text = [self.styles.id("wrapped" if index in table.wrapped else "text") for index in range(len(looks))]
-        other = [self.styles.id(look, kind) for look, kind in zip(looks, table.kinds, strict=True)]
+        if table.quiet is not None:
+            column, text = get_column_letter(table.quiet[0] + 1), table.quiet[1]
+            area = f"A{start + 1}:{get_column_letter(len(table.header))}{start + table.count}"
+            rule = Rule(type="expression", dxf=DIFFERENCES["quiet"], formula=[f'${column}{start + 1}="{text}"'])
+            self.page.conditional_formatting.add(area, rule)
         numeric = [kind is not GENERAL for kind in table.kinds]
-        heads = [self.styles.id("head number" if number else "head") for number in numeric]
+        listed = self.styles.id("listed")
+        other = [self.styles.id("value", kind) for kind in table.kinds]
+        heads = [self.styles.id("head number" if number else "head listed") for number in numeric]
 
         def lines() -> Iterator[tuple[int, float | None, list[excel_writer.PlacedCell]]]:
-            yield start, 30, [(index + 1, name, heads[index]) for index, name in enumerate(table.header)]
+            yield start, 44, [(index + 1, name, heads[index]) for index, name in enumerate(table.header)]
             for number, values in enumerate(table.rows, start + 1):
                 yield number, None, [
-                    (index + 1, value, text[index] if isinstance(value, str) else other[index])
+                    (index + 1, value, listed if isinstance(value, str) else other[index])
                     for index, value in enumerate(values)
                 ]
 
@@ -371,7 +372,7 @@ def display_width(text: str) -> int:
 
 
 def _lines(text: str, room: float) -> int:
-    return sum(max(1, math.ceil(display_width(line) * 1.02 / max(room - 1, 1))) for line in text.splitlines() or [""])
+    return sum(max(1, math.ceil(display_width(line) * 0.97 / max(room - 1, 1))) for line in text.splitlines() or [""])
 
 
 def _text(value: Value, kind: NumberKind) -> str:

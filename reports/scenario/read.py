@@ -102,7 +102,8 @@ def load(path: Path) -> Parts:
     merged.places[()] = (own.file, 1, 1)
     if problems:
         raise InputError(problems)
-    files = tuple((document.file, _digest(Path(document.file))) for document in reversed(documents))
+    used = [path] if base_path is None else [path, base_path]
+    files = tuple((each.relative_to(path.parent).as_posix(), _digest(each)) for each in used)
     return Parts(merged, overrides, files, base_path)
 
 

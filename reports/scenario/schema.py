@@ -193,7 +193,7 @@ class Scenario(ScenarioFile):
     changes: tuple[tuple[str, Any, Any], ...] = ()
     """(path, old, new) of everything an override, --set or --period changed."""
     files: tuple[tuple[str, str], ...] = ()
-    """(path as given, SHA-256) of the scenario and of the file it extends."""
+    """(path from the scenario's folder, SHA-256) of the scenario and of the file it extends."""
 
     @property
     def methods(self) -> tuple[str, ...]:

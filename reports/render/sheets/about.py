@@ -6,29 +6,29 @@ import hashlib
 from collections.abc import Iterator
 
 from reports.render.excel_style import NAVY
-from reports.render.sheet import Book, Cell, Row, Rows, Sheet, gap, heading
+from reports.render.sheet import N_, Book, Cell, Row, Rows, Sheet, gap, heading
 
 ORDER = 10
-NAME = "About"
+NAME = N_("About")
 
 INDEX: tuple[tuple[str, str], ...] = (
-    ("Summary", "The answer, its cost, and whether the checks hold"),
-    ("Recommendation", "The short list side by side, ranked; every other card in one sentence"),
-    ("Matrix", "Every candidate with its figures and its reason, with filters"),
-    ("Calculation", "Every formula in reading order, one column an option"),
-    ("Cost by month", "Cash flow of renting and of buying, and the break-even"),
-    ("Inputs", "Every number used, with band, basis, source and date; edit here"),
-    ("Checks", "What must hold whatever is edited"),
-    ("Sources", "Where the numbers and formulas come from"),
+    ("Summary", N_("The answer, its cost, and whether the checks hold")),
+    ("Recommendation", N_("The short list side by side, ranked; every other card in one sentence")),
+    ("Matrix", N_("Every candidate with its figures and its reason, with filters")),
+    ("Calculation", N_("Every formula in reading order, one column an option")),
+    ("Cost by month", N_("Cash flow of renting and of buying, and the break-even")),
+    ("Inputs", N_("Every number used, with band, basis, source and date; edit here")),
+    ("Checks", N_("What must hold whatever is edited")),
+    ("Sources", N_("Where the numbers and formulas come from")),
 )
 
 LEGEND: tuple[tuple[str, str, str], ...] = (
-    ("input", "1,234", "An input to edit: everything follows"),
-    ("fixed input", "1,234", "An input that needs a new run of the program when it changes"),
-    ("link", "1,234", "A link to another sheet"),
-    ("formula", "1,234", "A formula"),
-    ("solved", "1,234", "Found by a search of the program, and proved by the formulas beside it"),
-    ("value", "n/a", "Not available: an input is missing; what depends on it is n/a too"),
+    ("input", "1,234", N_("An input to edit: everything follows")),
+    ("fixed input", "1,234", N_("An input that needs a new run of the program when it changes")),
+    ("link", "1,234", N_("A link to another sheet")),
+    ("formula", "1,234", N_("A formula")),
+    ("solved", "1,234", N_("Found by a search of the program, and proved by the formulas beside it")),
+    ("value", "n/a", N_("Not available: an input is missing; what depends on it is n/a too")),
 )
 
 
@@ -48,21 +48,21 @@ def _facts(book: Book) -> Iterator[Row]:
     _, scenario = book.translate, book.run.scenario
     digest = hashlib.sha256("".join(code for _name, code in (*scenario.files, *book.run.catalog.files)).encode())
     rows: dict[str, str] = {
-        "Question": _("Which cards for this workload, how many, how connected, rent or buy."),
-        "Scenario": scenario.name,
-        "Period": scenario.period,
-        "Prices as of": scenario.as_of.isoformat(),
-        "Currency": scenario.currency,
-        "Region": scenario.region,
-        "Method": _(book.run.method.title),
-        "Candidates": f"{len(book.run.candidates):,}",
-        "Short list": str(len(book.options)),
-        "Hash of all inputs": digest.hexdigest()[:16],
+        N_("Question"): _("Which cards for this workload, how many, how connected, rent or buy."),
+        N_("Scenario"): scenario.name,
+        N_("Period"): scenario.period,
+        N_("Prices as of"): scenario.as_of.isoformat(),
+        N_("Currency"): scenario.currency,
+        N_("Region"): scenario.region,
+        N_("Method"): _(book.run.method.title),
+        N_("Candidates"): f"{len(book.run.candidates):,}",
+        N_("Short list"): str(len(book.options)),
+        N_("Hash of all inputs"): digest.hexdigest()[:16],
     }
     if scenario.client:
-        rows["Client"] = scenario.client
+        rows[N_("Client")] = scenario.client
     if scenario.classification:
-        rows["Classification"] = scenario.classification
+        rows[N_("Classification")] = scenario.classification
     for path, old, new in scenario.changes:
         rows[f"{_('Changed')}: {path}"] = f"{old} → {new}"
     yield heading(_("This workbook"), 2)
@@ -88,8 +88,8 @@ def _edit(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("How to use it"), 2)
     for text in (
-        "Edit a yellow cell on Inputs: cards, costs, break-even, ranks and the Summary follow.",
-        "Limits found by search stay as they are: a change of lengths, targets or efficiencies needs a new run.",
-        "Amounts are before tax unless the source of a price says otherwise; negative amounts are payments.",
+        N_("Edit a yellow cell on Inputs: cards, costs, break-even, ranks and the Summary follow."),
+        N_("Limits found by search stay as they are: a change of lengths, targets or efficiencies needs a new run."),
+        N_("Amounts are before tax unless the source of a price says otherwise; negative amounts are payments."),
     ):
         yield Row({1: Cell(_(text), "wrapped", across=2)})

@@ -7,18 +7,19 @@ from typing import Any
 
 from reports.columns import LEAF, LEAVES, Leaf, fact_reference
 from reports.constraints import CONSTRAINTS
-from reports.formulas.meta import info
+from reports.formulas.meta import Formula, info
 from reports.methods import Block
 from reports.render.excel_style import BLUE
-from reports.render.formats import kind_of, unit_label
+from reports.render.formats import kind_of
+from reports.render.i18n import one_line
 from reports.render.live import Anchor, Ref, Translated
-from reports.render.sheet import TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
 from reports.render.sheets.inputs import SCOPES
 
 ORDER = 50
-NAME = "Calculation"
+NAME = N_("Calculation")
 LABEL, UNIT, FIRST = 1, 2, 3
-POINTS = {"limit": "at the limit", "one_more": "one request more"}
+POINTS = {"limit": N_("at the limit"), "one_more": N_("one request more")}
 
 
 def anchor(option: dict[str, Any], column: str) -> Anchor:
@@ -52,10 +53,10 @@ def _head(book: Book) -> Iterator[Row]:
     """What each column is: model, card, format and link."""
     last = FIRST + len(book.options)
     words: dict[str, Callable[[dict[str, Any]], str]] = {
-        "Model": lambda option: book.model(str(option["model"])),
-        "Card": book.gpu,
-        "Format": lambda option: str(option["quantization"]),
-        "Link": book.link,
+        N_("Model"): lambda option: book.model(str(option["model"])),
+        N_("Card"): book.gpu,
+        N_("Format"): lambda option: str(option["quantization"]),
+        N_("Link"): book.link,
     }
     for label, text in words.items():
         lowest = label == "Link"
@@ -96,7 +97,7 @@ def _inputs(book: Book) -> Iterator[Row]:
             else:
                 cell = Cell(Ref(("input", *place)), "link", kind, anchor(option, leaf.name))
             cells[FIRST + index] = cell
-        source = {"layout": "search over layouts", "solved": "search over loads"}.get(scope, "Inputs")
+        source = {"layout": N_("search over layouts"), "solved": N_("search over loads")}.get(scope, N_("Inputs"))
         cells[last - 1] = Cell(book.translate(source), "unit")
         yield Row(cells)
 
@@ -104,7 +105,7 @@ def _inputs(book: Book) -> Iterator[Row]:
 def _left(book: Book, label: str, unit: str, column: str) -> dict[int, Cell]:
     return {
         LABEL: Cell(book.translate(label)),
-        UNIT: Cell(book.translate(unit_label(unit, book.currency, column)), "unit"),
+        UNIT: Cell(book.unit(unit, column), "unit"),
     }
 
 
@@ -129,8 +130,17 @@ def _formulas(book: Book, block: Block) -> Iterator[Row]:
                 anchor(option, column),
             )
         cells[last - 1] = Cell(", ".join(known.sources), "unit")
-        cells[last] = Cell(book.translate(" ".join(known.doc.split())), "note")
+        cells[last] = Cell(f"{_reason(book, block, function)} {book.translate(one_line(known.doc))}".strip(), "note")
         yield Row(cells)
+
+
+def _reason(book: Book, block: Block, function: Formula) -> str:
+    """Why some options have no value in this row: the inputs that they lack."""
+    column = block.column(info(function).name)
+    without = [option for option in book.options if missing(option[column])]
+    reads = [block.resolve(name) for name in info(function).inputs]
+    lacking = [label_of(book, name) for name in reads if any(missing(option[name]) for option in without)]
+    return book.translate("n/a: without {inputs}.", inputs=", ".join(lacking)) if lacking else ""
 
 
 def label_of(book: Book, column: str) -> str:

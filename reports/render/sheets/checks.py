@@ -10,11 +10,11 @@ from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import GREEN
 from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sheet import TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
 from reports.render.sheets import calculation, cost_by_month, recommendation, summary
 
 ORDER = 80
-NAME = "Checks"
+NAME = N_("Checks")
 TOLERANCE = 1e-9
 """Relative error that binary fractions alone can make."""
 
@@ -24,7 +24,7 @@ def declare(book: Book) -> Sheet:
     _ = book.translate
     checks = [*_capacity(book), *_money(book), *_answers(book), *_errors(book)]
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
-    head = {1: "Check", 2: "Of", 3: "Left", 4: "Right", 5: "Result"}
+    head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
     looks = {3: "head number", 4: "head number"}
     rows.append(Row({index: Cell(_(name), looks.get(index, "head")) for index, name in head.items()}))
     group = ""
@@ -89,7 +89,7 @@ def _close(left: Live, right: Live) -> Live:
 
 
 def _capacity(book: Book) -> Iterator[Check]:
-    group = "Capacity"
+    group = N_("Capacity")
     for option in book.options:
         of = f"{book.model(str(option['model']))} · {book.label(option)}"
 
@@ -98,10 +98,10 @@ def _capacity(book: Book) -> Iterator[Check]:
 
         if "tpot_ms@limit" in option:
             limit, more = at("limit_requests"), at("one_more_requests")
-            yield (group, "At its limit a replica keeps within memory", of, limit, at("memory_requests"),
+            yield (group, N_("At its limit a replica keeps within memory"), of, limit, at("memory_requests"),
                    Call("<=", limit, at("memory_requests")))  # fmt: skip
-            for name, words in (("tpot", "At its limit a replica meets the TPOT target"),
-                                ("ttft", "At its limit a replica meets the TTFT target")):  # fmt: skip
+            for name, words in (("tpot", N_("At its limit a replica meets the TPOT target")),
+                                ("ttft", N_("At its limit a replica meets the TTFT target"))):  # fmt: skip
                 left, right = at(f"{name}_ms@limit"), at(f"{name}_target_ms")
                 yield group, words, of, left, right, Call("<=", left, right)
             fails = Call(
@@ -109,12 +109,12 @@ def _capacity(book: Book) -> Iterator[Check]:
                 Call(">", at("tpot_ms@one_more"), at("tpot_target_ms")),
                 Call(">", at("ttft_ms@one_more"), at("ttft_target_ms")),
             )  # fmt: skip
-            yield group, "With one request more, some limit is broken", of, more, limit, fails
+            yield group, N_("With one request more, some limit is broken"), of, more, limit, fails
         carried = Call("*", at("units_needed"), at("recommended_concurrency"))
-        yield (group, "The units carry the demand", of, carried, at("demand_concurrency"),
+        yield (group, N_("The units carry the demand"), of, carried, at("demand_concurrency"),
                Call("<=", at("demand_concurrency"), Call("+", carried, _slack(carried))))  # fmt: skip
         fewer = Call("-", carried, at("recommended_concurrency"))
-        yield (group, "One unit fewer would not", of, fewer, at("demand_concurrency"),
+        yield (group, N_("One unit fewer would not"), of, fewer, at("demand_concurrency"),
                Call("<", fewer, at("demand_concurrency")))  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _slack(value: Live) -> Live:
 
 
 def _money(book: Book) -> Iterator[Check]:
-    group = "Money"
+    group = N_("Money")
     last = int(book.run.timelines[MONTH].max()) if len(book.run.timelines) else 0
     for option in book.options:
         of = f"{book.model(str(option['model']))} · {book.label(option)}"
@@ -134,38 +134,40 @@ def _money(book: Book) -> Iterator[Check]:
         def cash(row: str, month: int | str, option: dict[str, Any] = option) -> Live:
             return Ref(cost_by_month.anchor(option, row, month))
 
-        for way, words in (("rent", "Renting: cash flow and closed form give one present value"),
-                           ("buy", "Owning: cash flow and closed form give one present value")):  # fmt: skip
+        for way, words in (("rent", N_("Renting: cash flow and closed form give one present value")),
+                           ("buy", N_("Owning: cash flow and closed form give one present value"))):  # fmt: skip
             if missing(option[f"{way}_present_cost_amount"]):
                 continue
             npv, cost = cash(f"{way}_npv_amount", "result"), at(f"{way}_present_cost_amount")
             yield group, words, of, npv, cost, _close(npv, Call("-", 0, cost))
             end, total = cash(f"{way}_cumulative_amount", last), cash(f"{way}_discounted_amount", "total")
-            yield (group, f"{'Renting' if way == 'rent' else 'Owning'}: the months add up to the total", of, end, total,
-                   _close(end, total))  # fmt: skip
+            added = N_("Renting: the months add up to the total")
+            if way == "buy":
+                added = N_("Owning: the months add up to the total")
+            yield group, added, of, end, total, _close(end, total)
         if not missing(option["buy_present_cost_amount"]):
             total = cash("buy_cash_amount", "total")
             lines = Call("-", at("residual_amount"), Call("+", at("capex_amount"),
                          Call("*", at("running_amount_per_month"), at("horizon_months"))))  # fmt: skip
-            yield group, "Owning: outlay, running cost and resale add up", of, total, lines, _close(total, lines)
+            yield group, N_("Owning: outlay, running cost and resale add up"), of, total, lines, _close(total, lines)
         if option["break_even_code"] != NOT_COMPARED:
             month = cash("break_even_month", "result")
             gain = Call("-", cash("buy_cumulative_amount", last), cash("rent_cumulative_amount", last))
-            yield (group, "A break-even is found whenever owning ends cheaper", of, month, gain,
+            yield (group, N_("A break-even is found whenever owning ends cheaper"), of, month, gain,
                    Call("OR", Call("ISNUMBER", month), Call("<=", gain, 0)))  # fmt: skip
 
 
 def _answers(book: Book) -> Iterator[Check]:
-    group = "Answer"
+    group = N_("Answer")
     for model in book.models:
         own, costs = Ref(summary.anchor(model, "monthly_cost")), recommendation.over(book, model, "monthly_cost")
         least = Call("MIN", costs)
-        words = "The Summary shows the cheapest of the short list"
+        words = N_("The Summary shows the cheapest of the short list")
         yield group, words, book.model(model), own, least, _close(own, least)
 
 
 def _errors(book: Book) -> Iterator[Check]:
-    group = "Errors"
+    group = N_("Errors")
     if not book.options:
         return
     areas: dict[str, tuple[Anchor, Anchor]] = {
@@ -183,7 +185,7 @@ def _errors(book: Book) -> Iterator[Check]:
         )
     for name, (first, final) in areas.items():
         found = Call("ERRORS", Span(first, final))
-        yield group, "No cell is an error", name, found, Call("+", 0, 0), Call("=", found, 0)
+        yield group, N_("No cell is an error"), name, found, Call("+", 0, 0), Call("=", found, 0)
 
 
 def _first_row(book: Book) -> Anchor:

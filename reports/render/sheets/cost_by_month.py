@@ -11,13 +11,13 @@ from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, CashRow
 from reports.cost.timeline import NOT_COMPARED, REACHED
 from reports.formulas.aggregate import TOTAL
 from reports.render.excel_style import BLUE, ORANGE
-from reports.render.formats import SERIAL, kind_of, unit_label
+from reports.render.formats import SERIAL, kind_of
 from reports.render.live import Aggregated, Anchor, Live, Ref, Translated
-from reports.render.sheet import TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
+from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
 from reports.render.sheets import calculation
 
 ORDER = 60
-NAME = "Cost by month"
+NAME = N_("Cost by month")
 LABEL, UNIT, TOTAL_COLUMN, FIRST = 1, 2, 3, 4
 ROWS_OF_MONTHS = {row.column for row in CASHFLOW} | {MONTH}
 EMPHASISED = {"buy_cash_amount", "rent_cumulative_amount", "buy_cumulative_amount"}
@@ -68,7 +68,7 @@ def cumulative_chart(book: Book, option: dict[str, Any], width_cm: float = 26) -
         x_title=_("Month"),
         y_title=_("Cumulative cost, discounted, {currency}", currency=book.currency),
         categories=(anchor(option, MONTH, 0), anchor(option, MONTH, _horizon(book))),
-        series=(line("rent_cumulative_amount", "Rent", ORANGE), line("buy_cumulative_amount", "Buy", BLUE)),
+        series=(line("rent_cumulative_amount", N_("Rent"), ORANGE), line("buy_cumulative_amount", N_("Buy"), BLUE)),
         width_cm=width_cm,
     )
 
@@ -121,8 +121,7 @@ def _section(book: Book, option: dict[str, Any], columns: int, won: bool) -> Ite
 
 
 def _left(book: Book, row: CashRow, look: str) -> dict[int, Cell]:
-    unit = book.translate(unit_label(row.unit, book.currency, row.column))
-    return {LABEL: Cell(book.translate(row.label), look), UNIT: Cell(unit, "unit")}
+    return {LABEL: Cell(book.translate(row.label), look), UNIT: Cell(book.unit(row.unit, row.column), "unit")}
 
 
 def _month_cell(row: CashRow, option: dict[str, Any], month: int, last: int, value: float) -> Live:

@@ -7,33 +7,36 @@ from typing import Any
 
 from reports.columns import LEAF
 from reports.render.excel_style import ORANGE
-from reports.render.formats import kind_of, unit_label
-from reports.render.sheet import TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+from reports.render.formats import kind_of
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
 
 ORDER = 70
-NAME = "Inputs"
+NAME = N_("Inputs")
 
 SCOPES: dict[str, str] = {
-    "scenario": "Workload and targets",
-    "demand": "Demand",
-    "assumption": "Assumptions",
-    "offer": "Rental offers",
-    "market": "Rental market (all eligible offers)",
-    "purchase": "Purchase prices",
-    "exchange": "Exchange rates",
-    "host": "Servers",
-    "gpu": "Cards",
-    "model": "Models",
-    "quantization": "Quantization formats",
-    "engine": "Serving engine",
-    "link": "Links between cards",
-    "layout": "Layout (searched)",
-    "solved": "Largest loads (searched)",
+    "scenario": N_("Workload and targets"),
+    "demand": N_("Demand"),
+    "assumption": N_("Assumptions"),
+    "offer": N_("Rental offers"),
+    "market": N_("Rental market (all eligible offers)"),
+    "purchase": N_("Purchase prices"),
+    "exchange": N_("Exchange rates"),
+    "host": N_("Servers"),
+    "gpu": N_("Cards"),
+    "model": N_("Models"),
+    "quantization": N_("Quantization formats"),
+    "engine": N_("Serving engine"),
+    "link": N_("Links between cards"),
+    "layout": N_("Layout (searched)"),
+    "solved": N_("Largest loads (searched)"),
 }
 
 COLUMNS = (
-    "Input", "Of", "Value", "Unit", "Low", "High", "Basis", "Source", "As of", "Confirmed", "When edited", "Note",
+    N_("Input"), N_("Of"), N_("Value"), N_("Unit"), N_("Low"), N_("High"), N_("Basis"), N_("Source"), N_("As of"),
+    N_("Confirmed"), N_("When edited"), N_("Note"),
 )  # fmt: skip
+NUMBERS = (3, 5, 6)
+"""Which of them are numbers."""
 
 
 def declare(book: Book) -> Sheet:
@@ -41,7 +44,7 @@ def declare(book: Book) -> Sheet:
     facts = book.run.facts.drop_duplicates(["scope", "key", "column"])
     head = Row(
         {
-            index: Cell(book.translate(name), "head number" if name in ("Value", "Low", "High") else "head")
+            index: Cell(book.translate(name), "head number" if index in NUMBERS else "head")
             for index, name in enumerate(COLUMNS, 1)
         },
         30,
@@ -70,7 +73,7 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
         scope, key, column, unit = (str(fact[name]) for name in ("scope", "key", "column", "unit"))
         kind, leaf = kind_of(unit, column), LEAF.get(column)
         live = bool(fact["live"])
-        follows = "everything follows" if live else "needs a new run"
+        follows = N_("everything follows") if live else N_("needs a new run")
         low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
         yield Row(
             {
@@ -78,7 +81,7 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
                 2: Cell(key, "unit"),
                 3: Cell(fact["value"], "input" if live else "fixed input", kind, ("input", scope, key, column),
                         number_only=live),
-                4: Cell(book.translate(unit_label(unit, book.currency, column)), "unit"),
+                4: Cell(book.unit(unit, column), "unit"),
                 5: Cell(low, "value", kind),
                 6: Cell(high, "value", kind),
                 7: Cell(book.translate(str(fact["basis"]))),

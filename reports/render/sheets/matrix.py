@@ -5,44 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reports.constraints import CONSTRAINTS, sentence_values
+from reports.methods import METHODS
 from reports.render.excel_style import MUTED
 from reports.render.formats import COUNT, GENERAL, PERCENT, QUANTITY, NumberKind
-from reports.render.sheet import TOP_ROWS, Book, Cell, DataTable, Row, Rows, Sheet, missing
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, DataTable, Row, Rows, Sheet, missing
 from reports.render.sheets.recommendation import excuse
 
 ORDER = 40
-NAME = "Matrix"
+NAME = N_("Matrix")
 
 COLUMNS: tuple[tuple[str, str, NumberKind], ...] = (
-    ("candidate_id", "Candidate", GENERAL),
-    ("method", "Method", GENERAL),
-    ("model", "Model", GENERAL),
-    ("gpu", "Card", GENERAL),
-    ("quantization", "Format", GENERAL),
-    ("interconnect", "Link", GENERAL),
-    ("count", "Cards of one unit", COUNT),
-    ("feasible", "Serves", GENERAL),
-    ("binding_constraint", "Limited by", GENERAL),
-    ("tensor_parallel", "Tensor parallel", COUNT),
-    ("pipeline_parallel", "Pipeline parallel", COUNT),
-    ("data_parallel", "Data parallel", COUNT),
-    ("replicas", "Replicas", COUNT),
-    ("weights_gib", "Weights per card, GiB", QUANTITY),
-    ("kv_request_gib", "KV per request, GiB", QUANTITY),
-    ("memory_concurrency", "Requests by memory", COUNT),
-    ("tpot_concurrency", "Requests by TPOT", COUNT),
-    ("ttft_concurrency", "Requests by TTFT", COUNT),
-    ("prefill_concurrency", "Requests by prefill", QUANTITY),
-    ("decode_concurrency", "Requests by decode", QUANTITY),
-    ("recommended_concurrency", "Requests recommended", COUNT),
-    ("output_tokens_per_s", "Output tokens per s", QUANTITY),
-    ("tpot_ms", "TPOT, ms", QUANTITY),
-    ("ttft_ms", "TTFT, ms", QUANTITY),
-    ("units_needed", "Units for the demand", COUNT),
-    ("demand_cards", "Cards for the demand", COUNT),
-    ("cards_needed", "Least cards of this option", COUNT),
-    ("headroom_share", "Spare capacity", PERCENT),
-    ("excuse", "Result", GENERAL),
+    ("candidate_id", N_("Candidate"), GENERAL),
+    ("method", N_("Method"), GENERAL),
+    ("model", N_("Model"), GENERAL),
+    ("gpu", N_("Card"), GENERAL),
+    ("quantization", N_("Format"), GENERAL),
+    ("interconnect", N_("Link"), GENERAL),
+    ("count", N_("Cards of one unit"), COUNT),
+    ("feasible", N_("Serves"), GENERAL),
+    ("binding_constraint", N_("Limited by"), GENERAL),
+    ("tensor_parallel", N_("Tensor parallel"), COUNT),
+    ("pipeline_parallel", N_("Pipeline parallel"), COUNT),
+    ("data_parallel", N_("Data parallel"), COUNT),
+    ("replicas", N_("Replicas"), COUNT),
+    ("weights_gib", N_("Weights per card, GiB"), QUANTITY),
+    ("kv_request_gib", N_("KV per request, GiB"), QUANTITY),
+    ("memory_concurrency", N_("Requests by memory"), COUNT),
+    ("tpot_concurrency", N_("Requests by TPOT"), COUNT),
+    ("ttft_concurrency", N_("Requests by TTFT"), COUNT),
+    ("prefill_concurrency", N_("Requests by prefill"), QUANTITY),
+    ("decode_concurrency", N_("Requests by decode"), QUANTITY),
+    ("recommended_concurrency", N_("Requests recommended"), COUNT),
+    ("output_tokens_per_s", N_("Output tokens per s"), QUANTITY),
+    ("tpot_ms", N_("TPOT, ms"), QUANTITY),
+    ("ttft_ms", N_("TTFT, ms"), QUANTITY),
+    ("units_needed", N_("Units for the demand"), COUNT),
+    ("demand_cards", N_("Cards for the demand"), COUNT),
+    ("cards_needed", N_("Least cards of this option"), COUNT),
+    ("headroom_share", N_("Spare capacity"), PERCENT),
+    ("excuse", N_("Result"), GENERAL),
 )
 
 
@@ -58,8 +60,12 @@ def declare(book: Book) -> Sheet:
         kinds=[kind for _name, _label, kind in columns],
         rows=_rows(book, [name for name, _label, _kind in columns]),
         count=len(frame),
+        quiet=([name for name, _label, _kind in columns].index("feasible"), _("no")),
     )
-    wide = {"candidate_id": 50.0, "model": 26.0, "gpu": 24.0, "excuse": 84.0, "method": 14.0, "quantization": 11.0}
+    wide = {
+        "candidate_id": 50.0, "model": 26.0, "gpu": 24.0, "excuse": 84.0, "method": 24.0, "binding_constraint": 16.0,
+        "quantization": 11.0,
+    }  # fmt: skip
     widths = {index: wide.get(name, 12.5) for index, (name, _label, _kind) in enumerate(columns, 1)}
     return Sheet(
         name=NAME,
@@ -83,6 +89,13 @@ def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
     words = {True: _("yes"), False: _("no")}
     another = _("Serves; another number of cards meets the demand with fewer cards.")
     first = run.method.name
+    names_of: dict[str, dict[str, str]] = {
+        "model": {slug: model.name for slug, model in run.catalog.models.items()},
+        "gpu": {slug: gpu.name for slug, gpu in run.catalog.gpus.items()},
+        "interconnect": {"nvlink": "NVLink", "pcie": "PCIe"},
+        "method": {slug: _(method.title) for slug, method in METHODS.items()},
+        "binding_constraint": {record.name: _(record.label) for records in CONSTRAINTS.values() for record in records},
+    }
     frame = run.candidates
     columns = {name: frame[name].tolist() for name in (*names, "feasible", "method") if name != "excuse"}
     for index in range(len(frame)):
@@ -96,6 +109,8 @@ def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
                     row.append(another if columns["feasible"][index] else _no_reason(book, frame, index))
             elif name == "feasible":
                 row.append(words[bool(columns[name][index])])
+            elif name in names_of:
+                row.append(names_of[name].get(str(columns[name][index]), str(columns[name][index])))
             else:
                 value = columns[name][index]
                 row.append(None if missing(value) and not columns["feasible"][index] else value)
@@ -104,7 +119,5 @@ def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
 
 def _no_reason(book: Book, frame: Any, index: int) -> str:
     """A second method keeps only the code: quote the numbers from the row itself."""
-    from reports.constraints import sentence_values
-
     row = frame.iloc[index].to_dict()
     return excuse(book, str(row["excuse_code"]), sentence_values(str(row["excuse_code"]), row))

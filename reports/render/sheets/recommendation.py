@@ -10,34 +10,34 @@ from reports.constraints import SENTENCES
 from reports.render.excel_style import BLUE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind, shown
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sheet import TOP_ROWS, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
 from reports.render.sheets import calculation, cost_by_month
 
 ORDER = 30
-NAME = "Recommendation"
+NAME = N_("Recommendation")
 
 COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
-    ("model", "Model", "strong", COUNT),
-    ("rank", "Rank", "formula", SERIAL),
-    ("gpu", "Card", "text", COUNT),
-    ("quantization", "Format", "text", COUNT),
-    ("interconnect", "Link", "text", COUNT),
-    ("way", "Rent or buy", "formula text", COUNT),
-    ("monthly_cost", "Cost per month, {currency}", "formula", AMOUNT),
-    ("more", "Above the best", "formula", PERCENT),
-    ("demand_cards", "Cards for the demand", "link", COUNT),
-    ("paid_cards", "Cards paid for", "formula", COUNT),
-    ("servers_needed", "Servers if bought", "link", COUNT),
-    ("rent", "Renting per month, {currency}", "link", AMOUNT),
-    ("buy", "Owning per month, {currency}", "link", AMOUNT),
-    ("capex_amount", "Capital outlay if bought, {currency}", "link", AMOUNT),
-    ("break_even", "Break-even month", "link", SERIAL),
-    ("per_mtok", "Per million output tokens, {currency}", "formula", PRICE),
-    ("recommended_concurrency", "Requests at once, one unit", "link", COUNT),
-    ("unit_cards", "Cards of one unit", "link", COUNT),
-    ("tpot_ms", "TPOT, ms", "link", QUANTITY),
-    ("ttft_ms", "TTFT, ms", "link", QUANTITY),
-    ("headroom_share", "Spare capacity", "link", PERCENT),
+    ("model", N_("Model"), "strong", COUNT),
+    ("rank", N_("Rank"), "formula", SERIAL),
+    ("gpu", N_("Card"), "text", COUNT),
+    ("quantization", N_("Format"), "text", COUNT),
+    ("interconnect", N_("Link"), "text", COUNT),
+    ("way", N_("Rent or buy"), "formula text", COUNT),
+    ("monthly_cost", N_("Cost per month, {currency}"), "formula", AMOUNT),
+    ("more", N_("Above the best"), "formula", PERCENT),
+    ("demand_cards", N_("Cards for the demand"), "link", COUNT),
+    ("paid_cards", N_("Cards paid for"), "formula", COUNT),
+    ("servers_needed", N_("Servers if bought"), "link", COUNT),
+    ("rent", N_("Renting per month, {currency}"), "link", AMOUNT),
+    ("buy", N_("Owning per month, {currency}"), "link", AMOUNT),
+    ("capex_amount", N_("Capital outlay if bought, {currency}"), "link", AMOUNT),
+    ("break_even", N_("Break-even month"), "link", SERIAL),
+    ("per_mtok", N_("Per million output tokens, {currency}"), "formula", PRICE),
+    ("recommended_concurrency", N_("Requests at once, one unit"), "link", COUNT),
+    ("unit_cards", N_("Cards of one unit"), "link", COUNT),
+    ("tpot_ms", N_("TPOT, ms"), "link", QUANTITY),
+    ("ttft_ms", N_("TTFT, ms"), "link", QUANTITY),
+    ("headroom_share", N_("Spare capacity"), "link", PERCENT),
 )
 
 
@@ -143,13 +143,21 @@ def _way(book: Book, rent: Live, buy: Live, rent_word: str, buy_word: str) -> ob
 def _others(book: Book) -> Iterator[Row]:
     """For each model and card the best option that is not short-listed, with the reason in one sentence."""
     _ = book.translate
+    rows = list(_other_rows(book))
+    if not rows:
+        return
     yield heading(_("Every other card at its best, as evaluated"), len(COLUMNS))
-    labels = ("Model", "Rank", "Card", "Format", "Link", "Cards", "Cost per month, {currency}", "Why not")
-    yield Row(
-        {index: Cell(_(label, currency=book.currency), "head number" if index in (2, 6, 7) else "head")
-         for index, label in enumerate(labels, 1)},
-        30,
+    labels = (
+        N_("Model"), N_("Rank"), N_("Card"), N_("Format"), N_("Link"), N_("Cards"), N_("Cost per month, {currency}"),
+        N_("Why not"),
     )  # fmt: skip
+    looks = {2: "head number", 6: "head number", 7: "head number", 8: "head listed"}
+    texts = [_(label, currency=book.currency) for label in labels]
+    yield Row({index: Cell(text, looks.get(index, "head")) for index, text in enumerate(texts, 1)}, 30)
+    yield from rows
+
+
+def _other_rows(book: Book) -> Iterator[Row]:
     options = book.run.options
     listed = {(str(option["model"]), str(option["gpu"])) for option in book.options}
     reasons = book.run.excuses[book.run.excuses["option_id"] != ""].drop_duplicates("option_id").set_index("option_id")
@@ -170,7 +178,7 @@ def _others(book: Book) -> Iterator[Row]:
                     5: Cell(book.link(option)),
                     6: Cell(option["demand_cards"], "value", COUNT),
                     7: Cell(option["monthly_cost_amount"], "value", AMOUNT),
-                    8: Cell(excuse(book, str(reason["code"]), reason["values"]), "note"),
+                    8: Cell(excuse(book, str(reason["code"]), reason["values"]), "listed"),
                 }
             )
 

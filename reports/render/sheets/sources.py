@@ -7,10 +7,10 @@ from collections import Counter
 from reports.formulas.meta import info
 from reports.render.excel_style import MUTED
 from reports.render.formats import COUNT
-from reports.render.sheet import TOP_ROWS, Book, Cell, Row, Rows, Sheet
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet
 
 ORDER = 90
-NAME = "Sources"
+NAME = N_("Sources")
 
 
 def declare(book: Book) -> Sheet:
@@ -19,7 +19,7 @@ def declare(book: Book) -> Sheet:
     inputs = Counter(str(source) for source in book.run.facts["source"])
     formulas = Counter(source for block in book.run.blocks for each in block.formulas for source in info(each).sources)
     known = book.run.catalog.sources
-    head = ("Source", "Title", "Where", "Licence", "Checked on", "Inputs", "Formulas")
+    head = (N_("Source"), N_("Title"), N_("Where"), N_("Licence"), N_("Checked on"), N_("Inputs"), N_("Formulas"))
     rows = [Row({index: Cell(_(name), "head number" if index > 5 else "head") for index, name in enumerate(head, 1)})]
     for name in sorted({*inputs, *formulas}):
         source = known.get(name)

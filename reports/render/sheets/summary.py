@@ -8,28 +8,28 @@ from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import BLUE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sheet import Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
-from reports.render.sheets import recommendation
+from reports.render.sheet import N_, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
 from reports.render.sheets.cost_by_month import cumulative_chart
 from reports.render.sheets.recommendation import excuse, over, quoted
 
 ORDER = 20
-NAME = "Summary"
+NAME = N_("Summary")
 
 COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
-    ("way", "Rent or buy", "formula text", COUNT),
-    ("paid_cards", "Cards", "formula", COUNT),
-    ("gpu", "Card", "formula text", COUNT),
-    ("quantization", "Format", "formula text", COUNT),
-    ("interconnect", "Link", "formula text", COUNT),
-    ("monthly_cost", "Cost per month, {currency}", "formula", AMOUNT),
-    ("rent", "Renting per month, {currency}", "formula", AMOUNT),
-    ("buy", "Owning per month, {currency}", "formula", AMOUNT),
-    ("break_even", "Break-even month", "formula", SERIAL),
-    ("per_mtok", "Per million output tokens, {currency}", "formula", PRICE),
-    ("tpot_ms", "TPOT, ms", "formula", QUANTITY),
-    ("ttft_ms", "TTFT, ms", "formula", QUANTITY),
-    ("headroom_share", "Spare capacity", "formula", PERCENT),
+    ("way", N_("Rent or buy"), "formula text", COUNT),
+    ("paid_cards", N_("Cards"), "formula", COUNT),
+    ("servers_needed", N_("Servers if bought"), "formula", COUNT),
+    ("gpu", N_("Card"), "formula text", COUNT),
+    ("quantization", N_("Format"), "formula text", COUNT),
+    ("interconnect", N_("Link"), "formula text", COUNT),
+    ("monthly_cost", N_("Cost per month, {currency}"), "formula", AMOUNT),
+    ("rent", N_("Renting per month, {currency}"), "formula", AMOUNT),
+    ("buy", N_("Owning per month, {currency}"), "formula", AMOUNT),
+    ("break_even", N_("Break-even month"), "formula", SERIAL),
+    ("per_mtok", N_("Per million output tokens, {currency}"), "formula", PRICE),
+    ("tpot_ms", N_("TPOT, ms"), "formula", QUANTITY),
+    ("ttft_ms", N_("TTFT, ms"), "formula", QUANTITY),
+    ("headroom_share", N_("Spare capacity"), "formula", PERCENT),
 )
 WIDTH = len(COLUMNS) + 1
 
@@ -51,7 +51,8 @@ def declare(book: Book) -> Sheet:
     return Sheet(
         name=NAME,
         blocks=blocks,
-        widths={1: (24, 34), 2: 12, 3: 13, 4: (17, 28), 5: (10, 16), 6: 11, **dict.fromkeys(range(7, WIDTH + 1), 14.0)},
+        widths={1: (24, 34), 2: 12, 3: 10, 4: 11, 5: (17, 28), 6: (10, 16), 7: 11,
+                **dict.fromkeys(range(8, WIDTH + 1), 14.0)},
         colour=BLUE,
         one_page=True,
         highlights=[Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.models else [],
@@ -66,13 +67,17 @@ def _winner(book: Book, model: str, name: str) -> Live:
 
 def _answers(book: Book) -> Iterator[Row]:
     _ = book.translate
-    buy = _("{model}: buy {cards} × {card} ({format}, {link}), {monthly} {currency} a month against {rent} rented.")
-    rent = _("{model}: rent {cards} × {card} ({format}, {link}), {monthly} {currency} a month against {buy} owned.")
+    buy = _(
+        "{model}: buy {cards} × {card} (servers: {servers}; {format}, {link}), {monthly} {currency} a month; "
+        "rented {rent}."
+    )
+    rent = _("{model}: rent {cards} × {card} ({format}, {link}), {monthly} {currency} a month; owned {buy}.")
     for model in book.models:
         own = {name: Ref(anchor(model, name)) for name, *_rest in COLUMNS}
         parts: dict[str, Live | str] = {
             "model": book.model(model),
             "cards": Call("TEXT", own["paid_cards"], COUNT.excel),
+            "servers": Call("TEXT", own["servers_needed"], COUNT.excel),
             "card": own["gpu"],
             "format": own["quantization"],
             "link": own["interconnect"],
@@ -106,12 +111,14 @@ def _figures(book: Book) -> Iterator[Row]:
 
     cost = Call("SUM", Span(anchor(first, "monthly_cost"), anchor(last, "monthly_cost"), ""))
     rent = total("rent")
+    bought = Call("COUNTIF", Span(anchor(first, "way"), anchor(last, "way"), ""), _("buy"))
     figures: list[tuple[int, object, NumberKind, str]] = [
         (1, total("paid_cards"), COUNT, _("cards paid for")),
         (3, cost, AMOUNT, _("{currency} a month, equivalent cost", currency=book.currency)),
-        (6, rent, AMOUNT, _("{currency} a month if all were rented", currency=book.currency)),
-        (9, Call("COUNTIF", Span(anchor(first, "way"), anchor(last, "way"), ""), _("buy")), COUNT,
-         _("of {count} services are cheaper to own", count=len(book.models))),
+        (6, rent, AMOUNT, _("{currency} a month if rented", currency=book.currency)),
+        (9, bought, COUNT, _("of {count} services are cheaper to own", count=len(book.models)))
+        if len(book.models) > 1
+        else (9, Ref(anchor(first, "break_even")), SERIAL, _("break-even month")),
         (12, Ref(("checks", "verdict")), COUNT, _("integrity of this workbook")),
     ]  # fmt: skip
     spread = {1: 2, 3: 3, 6: 3, 9: 3, 12: 3}
@@ -158,6 +165,3 @@ def _cautions(book: Book) -> Iterator[Row]:
     ]  # fmt: skip
     for text in texts:
         yield Row({1: Cell(f"• {text}", "wrapped", across=WIDTH)})
-
-
-__all__ = ["ORDER", "anchor", "declare", "recommendation"]

@@ -1,0 +1,1 @@
+"""Measured servers: reading what others measured, predicting it, scoring the difference, fitting the coefficients."""

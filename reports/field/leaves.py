@@ -1,0 +1,113 @@
+"""Gathers the catalog facts of measured rows into the columns that the formulas read: one array a leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reports.catalog.records import Catalog, Fact
+from reports.columns import INTERPOLATED, LEAVES
+from reports.facts import PEAK_FACT, compute_type, dense_peak_fact
+
+Values = NDArray[np.float64]
+Columns = MutableMapping[str, Any]
+
+CHOSEN = ("dense_peak_tflops", "expert_peak_tflops")
+LINK = tuple(leaf.name for leaf in LEAVES if leaf.scope == "link")
+_NAMES = {scope: tuple(leaf.name for leaf in LEAVES if leaf.scope == scope) for scope in ("gpu", "model", "engine")}
+_QUANTIZATION = tuple(leaf.name for leaf in LEAVES if leaf.scope == "quantization")
+
+ENGINE_COEFFICIENTS = ("engine_time_factor", "engine_ttft_offset_ms")
+"""Facts of engines that a fit may move: its name is ``engine_time_factor:vllm``."""
+
+
+def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Columns for ``run_program``: every row needs a model, card, format, engine and layout.
+
+    ``coefficients`` replace assumptions by name, and facts of engines by ``name:engine``.
+    """
+    columns: dict[str, Any] = {}
+    _assumptions(columns, catalog, coefficients or {})
+    _by(columns, rows, ["model"], lambda model: _facts(catalog.models[model].facts, _NAMES["model"]))
+    gpu_facts = tuple(name for name in _NAMES["gpu"] if name not in CHOSEN)
+    _by(columns, rows, ["gpu"], lambda gpu: _facts(catalog.gpus[gpu].facts, gpu_facts))
+    _by(columns, rows, ["engine"], lambda engine: _engine(catalog, engine, coefficients or {}))
+    _by(columns, rows, ["model", "quantization"], lambda model, name: _quantization(catalog, model, name))
+    _by(columns, rows, ["model", "gpu", "quantization"], lambda *key: _peaks(catalog, *key))
+    ranks = np.maximum(rows["tensor_parallel"].to_numpy(), np.nan_to_num(rows["data_parallel"].to_numpy(), nan=1.0)
+                       * rows["tensor_parallel"].to_numpy())
+    linked = rows[["gpu", "interconnect"]].assign(ranks=ranks)
+    _by(columns, linked, ["gpu", "interconnect", "ranks"], lambda *key: _link(catalog, *key))
+    for name in ("tensor_parallel", "data_parallel", "pipeline_parallel", "kv_bytes_per_element"):
+        columns[name] = rows[name].to_numpy(dtype=float)
+    columns["input_mean_tokens"] = rows["input_tokens"].fillna(0).to_numpy(dtype=float)
+    columns["output_mean_tokens"] = np.maximum(rows["output_tokens"].fillna(0).to_numpy(dtype=float), 1)
+    _stated(columns, rows)
+    return columns
+
+
+def _assumptions(columns: Columns, catalog: Catalog, coefficients: Mapping[str, float]) -> None:
+    for leaf in LEAVES:
+        if leaf.scope == "assumption" and leaf.name not in INTERPOLATED and (leaf.name, "global") in catalog.assumptions:
+            columns[leaf.name] = catalog.assumptions[leaf.name, "global"].mid
+    unknown = [name for name in coefficients if ":" not in name and name not in columns]
+    if unknown:
+        raise LookupError(f"no assumption named {', '.join(unknown)}")
+    columns.update({name: value for name, value in coefficients.items() if ":" not in name})
+
+
+def _by(columns: Columns, rows: pd.DataFrame, keys: list[str], values: Callable[..., Mapping[str, float]]) -> None:
+    """Look every distinct key up once and spread the numbers over the rows."""
+    codes, uniques = pd.factorize(pd.MultiIndex.from_frame(rows[keys]) if len(keys) > 1 else rows[keys[0]])
+    found = [values(*(key if len(keys) > 1 else (key,))) for key in uniques]
+    for name in found[0] if found else ():
+        columns[name] = np.array([each[name] for each in found], dtype=float)[codes]
+
+
+def _facts(facts: Mapping[str, Fact], names: Sequence[str]) -> dict[str, float]:
+    return {name: facts[name].value if name in facts else np.nan for name in names}
+
+
+def _engine(catalog: Catalog, engine: str, coefficients: Mapping[str, float]) -> dict[str, float]:
+    found = _facts(catalog.engines[engine].facts, _NAMES["engine"])
+    return found | {name: coefficients.get(f"{name}:{engine}", value) for name, value in found.items()}
+
+
+def _quantization(catalog: Catalog, model: str, name: str) -> dict[str, float]:
+    entry = catalog.quantizations[name]
+    facts = {**entry.facts, **entry.moe_facts} if catalog.models[model].value("experts") > 0 else entry.facts
+    return _facts(facts, _QUANTIZATION)
+
+
+def _peaks(catalog: Catalog, model: str, gpu: str, name: str) -> dict[str, float]:
+    experts = catalog.models[model].value("experts") > 0
+    facts = catalog.gpus[gpu].facts
+    names = (dense_peak_fact(catalog, gpu, name, experts), PEAK_FACT[compute_type(catalog, gpu, name)])
+    return {leaf: facts[fact].value if fact in facts else np.nan for leaf, fact in zip(CHOSEN, names, strict=True)}
+
+
+def _link(catalog: Catalog, gpu: str, interconnect: str, ranks: float) -> dict[str, float]:
+    """Point of the card's link for so many ranks, rounded up to one that is known; beyond the last, the last."""
+    card = catalog.gpus[gpu]
+    name = card.pcie if interconnect == "pcie" else (card.nvlink or card.pcie)
+    if ranks <= 1 or name not in catalog.links:
+        return dict.fromkeys(LINK, np.nan)
+    points = catalog.links[name].points
+    if not points:
+        return dict.fromkeys(LINK, np.nan)
+    near = min((n for n in points if n >= ranks), default=max(points))
+    return _facts(points[near], LINK)
+
+
+def _stated(columns: Columns, rows: pd.DataFrame) -> None:
+    """What a row states itself replaces the assumption."""
+    for name, column in (("memory_utilisation", "memory_utilisation"), ("engine_batch_requests", "sequence_limit")):
+        stated = rows[column].to_numpy(dtype=float)
+        columns[name] = np.where(np.isnan(stated), columns[name], stated)
+    chunk = rows["chunk_tokens"].to_numpy(dtype=float)
+    for name in ("chunk_small_tokens", "chunk_large_tokens"):
+        columns[name] = np.where(np.isnan(chunk), columns[name], chunk)

@@ -1,0 +1,118 @@
+"""SGLang's server log: KV-cache tokens, weights, memory left; every tensor-parallel rank prints its own lines."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reports.field.readers.rows import date_of, number, text
+from reports.field.readers.serving import usable
+from reports.field.readers.start_up import StartUp, start_rows
+from reports.field.readers.text import lines, refuse
+
+KEEP = re.compile(
+    rb"server_args=|ServerArgs\(|Load weight (?:begin|end)|KV Cache is allocated|max_total_num_tokens=|Memory pool end"
+    rb"|out of memory|Not enough memory"
+)
+_RANK = re.compile(r"\b(?:DP(\d+) )?(?:PP(\d+) )?TP(\d+)\b")
+_DATE = re.compile(r"\[(20\d\d-\d\d-\d\d)")
+_WEIGHTS = re.compile(r"Load weight end\..*?mem usage=([\d.]+) GB")
+_ALLOCATED = re.compile(r"KV Cache is allocated\..*?#tokens: (\d+)(.*)")
+_SIZES = re.compile(r"(?:K|V|KV) size: ([\d.]+) GB")
+_TOKENS = re.compile(r"max_total_num_tokens=(\d+)")
+_LENGTH = re.compile(r"context_len=(\d+)")
+_ARGUMENT = {
+    "model_name": re.compile(r"\bmodel_path='([^']+)'"),
+    "tensor_parallel": re.compile(r"\btp_size=(\d+)"),
+    "data_parallel": re.compile(r"\bdp_size=(\d+)"),
+    "pipeline_parallel": re.compile(r"\bpp_size=(\d+)"),
+    "quantization_name": re.compile(r"\bquantization='([^']+)'"),
+    "memory_utilisation": re.compile(r"\bmem_fraction_static=([\d.]+)"),
+    "kv": re.compile(r"\bkv_cache_dtype='([^']+)'"),
+}
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Rows of every start in the log, one line in memory at a time."""
+    rows = []
+    failure = ""
+    for start in _starts(path):
+        if start.said_something:
+            rows += start_rows(start)
+        failure = failure or start.failure
+    if not rows:
+        reason = f"the server did not start: {failure}" if failure else "without KV-cache size or weights"
+        raise refuse(path, f"is an SGLang log {reason}", hint="give the log from the start of the server on")
+    return usable(path, rows)
+
+
+def _starts(path: Path) -> Iterator[StartUp]:
+    start = StartUp(path, 1, "sglang", "SGLang log")
+    for line, content in lines(path, KEEP):
+        rank = _RANK.search(content)
+        name = rank[0] if rank else ""
+        if (day := _DATE.search(content)) and "date" not in start.facts:
+            start.facts["date"] = date_of(day[1])
+        begins = "server_args=" in content or (f"w{name}" in start.ranks and "Load weight end" in content)
+        if begins and start.said_something:
+            yield start
+            start = StartUp(path, line, "sglang", "SGLang log", {"date": date_of(day[1])} if day else {})
+        if "server_args=" in content or "ServerArgs(" in content:
+            _arguments(start, content)
+        if not start.said_something:
+            start.line = line
+        _memory(start, content, line, name)
+    ranks = [int(each.rsplit("TP", 1)[1]) for each in start.ranks if "TP" in each]
+    if ranks and "tensor_parallel" not in start.facts and max(ranks) > 0:
+        start.facts["tensor_parallel"] = float(max(ranks) + 1)
+    yield start
+
+
+def _arguments(start: StartUp, content: str) -> None:
+    for name, pattern in _ARGUMENT.items():
+        found = pattern.search(content)
+        value = text(found[1]) if found else ""
+        if not value:
+            continue
+        if name == "kv":
+            start.facts["kv_bytes_per_element"] = 1.0 if value.startswith("fp8") else 2.0
+        elif name in ("model_name", "quantization_name"):
+            start.facts[name] = value
+        else:
+            start.facts[name] = number(value)
+    if "enable_dp_attention=True" in content:
+        share_ranks(start.facts)
+
+
+def share_ranks(facts: dict[str, Any]) -> None:
+    """Attention data parallelism of SGLang lies inside the tensor-parallel ranks."""
+    data, tensor = facts.get("data_parallel", 1.0), facts.get("tensor_parallel", 1.0)
+    if data > 1 and tensor >= data:
+        facts["tensor_parallel"] = tensor / data
+
+
+def _memory(start: StartUp, content: str, line: int, rank: str) -> None:
+    if found := _WEIGHTS.search(content):
+        start.ranks.add(f"w{rank}")
+        start.weights_gib.append(number(found[1]))
+    if found := _ALLOCATED.search(content):
+        _tokens(start, number(found[1]), line)
+        sizes = [number(size) for size in _SIZES.findall(found[2])]
+        if sizes:
+            start.available_gib.append(sum(sizes))
+    elif (found := _TOKENS.search(content)) and math.isnan(start.kv_tokens):
+        _tokens(start, number(found[1]), line)
+    if found := _LENGTH.search(content):
+        start.context_tokens = number(found[1])
+    if re.search(r"out of memory|Not enough memory", content):
+        start.failure = "out of memory"
+
+
+def _tokens(start: StartUp, tokens: float, line: int) -> None:
+    if not start.kv_tokens <= tokens:
+        start.kv_tokens, start.kv_line = tokens, line

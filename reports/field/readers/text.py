@@ -1,0 +1,157 @@
+"""Reads files of unknown size and origin: lines with bounded memory, JSON up to a limit, colour codes removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from reports.errors import InputError, Problem
+
+JSON_LIMIT_BYTES = 64 * 1024 * 1024
+"""One JSON document, or one line of JSON lines: larger ones hold every request, not a summary."""
+
+LINE_LIMIT_BYTES = 1024 * 1024
+CHUNK_BYTES = 4 * 1024 * 1024
+HEAD_BYTES = 256 * 1024
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\[\d{1,2}(?:;\d{1,3})*m")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_ARCHIVES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def refuse(
+    path: str | Path, message: str, line: int | None = None, *, read: str = "", expected: str = "", hint: str = ""
+) -> InputError:
+    """The error that says why a file cannot be used."""
+    return InputError(Problem(str(path), message, line, read=read, expected=expected, hint=hint))
+
+
+def head(path: Path) -> str:
+    """The first part of a file as text, or InputError when it is not text."""
+    if path.is_dir():
+        raise refuse(path, "is a folder", expected="a result file or a log")
+    try:
+        with path.open("rb") as file:
+            raw = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise refuse(path, f"cannot be read: {os.strerror(error.errno or 0)}") from None
+    if not raw.strip():
+        raise refuse(path, "is empty")
+    for mark, name in _ARCHIVES.items():
+        if raw.startswith(mark):
+            raise refuse(path, f"is a {name} archive", hint="unpack it first")
+    if raw.startswith(_UTF16):
+        return raw[: len(raw) // 2 * 2].decode("utf-16", "replace")
+    if b"\0" in raw:
+        raise refuse(path, "is a binary file", expected="a result file or a log")
+    return clean(raw.decode("utf-8-sig", "replace"))
+
+
+def clean(line: str) -> str:
+    """Without colour codes."""
+    return _COLOUR.sub("", line) if "[" in line else line
+
+
+def lines(path: Path, keep: re.Pattern[bytes] | None = None) -> Iterator[tuple[int, str]]:
+    """(number, line) of every line, or of those that match ``keep``; a line is cut at 1 MB, memory stays small."""
+    with path.open("rb") as file:
+        if file.read(2) in _UTF16:
+            yield from _utf16_lines(path, keep)
+            return
+        file.seek(0)
+        number, tail = 0, b""
+        while True:
+            chunk = file.read(CHUNK_BYTES)
+            data = tail + chunk
+            cut = data.rfind(b"\n") + 1 if chunk else len(data)
+            block, tail = data[:cut], data[cut:][:LINE_LIMIT_BYTES]
+            if keep is not None and not keep.search(block):
+                number += block.count(b"\n")
+            elif block:
+                for raw in block.removesuffix(b"\n").split(b"\n"):
+                    number += 1
+                    if keep is None or keep.search(raw):
+                        text = raw[:LINE_LIMIT_BYTES].decode("utf-8", "replace").removesuffix("\r")
+                        yield number, clean(text.removeprefix("\ufeff"))
+            if not chunk:
+                return
+
+
+def _utf16_lines(path: Path, keep: re.Pattern[bytes] | None) -> Iterator[tuple[int, str]]:
+    """What Windows PowerShell writes with ``>``."""
+    with path.open(encoding="utf-16", errors="replace") as file:
+        number = 0
+        while line := file.readline(LINE_LIMIT_BYTES):
+            number += line.endswith("\n")
+            text = line.rstrip("\r\n")
+            if keep is None or keep.search(text.encode()):
+                yield number, clean(text)
+
+
+def load_json(path: Path) -> Any:
+    """One JSON document; bare NaN and Infinity are taken, as the tools write them."""
+    size = path.stat().st_size
+    if size > JSON_LIMIT_BYTES:
+        raise refuse(
+            path, "is too large for one result", read=f"{size / 1e6:.0f} MB",
+            expected=f"at most {JSON_LIMIT_BYTES / 1e6:.0f} MB",
+            hint="give the summary: without --save-detailed, --output-details or per-request records",
+        )  # fmt: skip
+    raw = path.read_bytes()
+    return parse_json(path, raw.decode("utf-16" if raw.startswith(_UTF16) else "utf-8-sig", "replace"), 1)
+
+
+def parse_json(path: Path, text: str, line: int) -> Any:
+    """A JSON value, or InputError with the line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip())
+        raise refuse(
+            path,
+            "ends in the middle of the JSON" if cut else f"is not valid JSON: {error.msg}",
+            line + error.lineno - 1,
+        ) from None
+    except RecursionError:
+        raise refuse(path, "is nested too deep to be a result", line) from None
+    except ValueError as error:
+        raise refuse(path, f"is not valid JSON: {error}", line) from None
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line, value) of a file with one JSON value a line, read one line at a time."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(JSON_LIMIT_BYTES + 1):
+            number += 1
+            if len(raw) > JSON_LIMIT_BYTES:
+                raise refuse(
+                    path,
+                    "has a line that is too large for one result",
+                    number,
+                    hint="give the summary: without per-request details",
+                )
+            text = raw.decode("utf-8-sig", "replace").strip()
+            if text:
+                yield number, parse_json(path, text, number)
+
+
+def dig(data: Any, *names: str, depth: int = 6) -> Any:
+    """The first value under one of the names, nearest to the top first; None when there is none."""
+    level = [data]
+    for _ in range(depth):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                for name in names:
+                    if each.get(name) is not None:
+                        return each[name]
+                below += each.values()
+            elif isinstance(each, list):
+                below += each[:20]
+        level = below
+    return None

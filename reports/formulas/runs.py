@@ -1,0 +1,212 @@
+"""What a load test of one replica shows: how many requests run, throughput of endless and finite runs, burst latency.
+
+These formulas predict measured rows, not candidates: the load is what the test offered, and a finite test ends with a
+tail in which the longest answers run alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reports.constants import BYTES_PER_GIB, MS_PER_S
+from reports.formulas.meta import formula
+
+
+@formula(unit="GiB", label="KV cache per running request and card", symbol="m_{run}", sources=("roofline-note",))
+def kv_running_gib(
+    kv_elements_per_token_full_layers: Any,
+    kv_elements_per_token: Any,
+    resident_tokens: Any,
+    sliding_window_tokens: Any,
+    kv_bytes_per_element: Any,
+    kv_shard_ratio: Any,
+    linear_state_elements: Any,
+    linear_state_bytes_per_element: Any,
+    tensor_parallel: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """What a request holds on average while it runs: engines admit by what is free now, not by the final length."""
+    return (
+        (
+            kv_elements_per_token_full_layers * resident_tokens
+            + (kv_elements_per_token - kv_elements_per_token_full_layers)
+            * np.minimum(resident_tokens, sliding_window_tokens)
+        )
+        * kv_bytes_per_element
+        * kv_shard_ratio
+        + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
+    ) / (pipeline_parallel * BYTES_PER_GIB)
+
+
+@formula(unit="requests", label="Requests that run at once", symbol="B_{run}", sources=("roofline-note",))
+def running_requests(
+    offered_requests: Any,
+    data_parallel: Any,
+    kv_room_gib: Any,
+    kv_running_gib: Any,
+    engine_requests: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """What the test offers, as far as memory and the engine admit it; never fewer than one a group and stage."""
+    return np.maximum(
+        np.minimum(
+            np.minimum(offered_requests, engine_requests * pipeline_parallel),
+            data_parallel * np.maximum(kv_room_gib, 0) / kv_running_gib,
+        ),
+        data_parallel * pipeline_parallel,
+    )
+
+
+@formula(unit="ms", label="Time of a whole request", symbol="t_{req}", sources=("roofline-note",))
+def request_ms(ttft_ms: Any, tpot_ms: Any, output_mean_tokens: Any) -> Any:
+    """First token, then one TPOT for each further token."""
+    return ttft_ms + tpot_ms * np.maximum(output_mean_tokens - 1, 0)
+
+
+@formula(unit="ms", label="Wait for a place", symbol="t_{wait}", sources=("roofline-note",))
+def waiting_ms(offered_requests: Any, running_requests: Any, request_ms: Any) -> Any:
+    """Little's law for those that are offered and do not run."""
+    return np.maximum(offered_requests - running_requests, 0) / running_requests * request_ms
+
+
+@formula(unit="ms", label="TPOT of a burst", symbol="TPOT_{burst}", sources=("roofline-note",))
+def burst_tpot_ms(
+    step_ms: Any,
+    group_requests: Any,
+    pipeline_parallel: Any,
+    output_mean_tokens: Any,
+    prefill_ms: Any,
+    running_requests: Any,
+    run_requests: Any,
+) -> Any:
+    """Of those that start together the average one waits for half of the other prompts; of later ones for all."""
+    return step_ms + np.maximum(group_requests * pipeline_parallel - 1, 0) * prefill_ms / np.maximum(
+        output_mean_tokens, 1
+    ) * (1 - running_requests / run_requests / 2)
+
+
+@formula(unit="ms", label="Length of a burst", symbol="T_{burst}", sources=("roofline-note",))
+def burst_run_ms(
+    run_requests: Any,
+    running_requests: Any,
+    output_mean_tokens: Any,
+    step_ms: Any,
+    data_parallel: Any,
+    prefill_ms: Any,
+    run_tail_factor: Any,
+) -> Any:
+    """All answers in full batches, all prompts, and the tail of the longest answers."""
+    return (
+        (run_requests / running_requests + run_tail_factor) * output_mean_tokens * step_ms
+        + run_requests / data_parallel * prefill_ms
+    )
+
+
+@formula(unit="ms", label="TTFT of a burst, mean", symbol="TTFT_{burst}", sources=("roofline-note",))
+def burst_ttft_ms(
+    burst_base_ms: Any,
+    running_requests: Any,
+    run_requests: Any,
+    data_parallel: Any,
+    prefill_ms: Any,
+    input_mean_tokens: Any,
+    scheduling_tokens: Any,
+    step_ms: Any,
+    burst_run_ms: Any,
+) -> Any:
+    """Half of the prompts that start together, with the decode steps between their chunks, and half of the run for
+    those that must wait for a place."""
+    return (
+        burst_base_ms
+        + running_requests
+        / data_parallel
+        / 2
+        * (prefill_ms + input_mean_tokens / scheduling_tokens * step_ms)
+        + np.maximum(1 - running_requests / run_requests, 0) * burst_run_ms / 2
+    )
+
+
+@formula(unit="ms", label="Length of a steady run", symbol="T_{run}", sources=("roofline-note",))
+def steady_run_ms(run_requests: Any, running_requests: Any, request_ms: Any, run_tail_factor: Any) -> Any:
+    """Waves of requests, and the tail of the longest answers."""
+    return (run_requests / running_requests + run_tail_factor) * request_ms
+
+
+@formula(unit="ms", label="Length of an open-loop run", symbol="T_{open}", sources=("roofline-note",))
+def open_run_ms(
+    run_requests: Any, arrival_requests_per_s: Any, running_requests: Any, request_ms: Any, run_tail_factor: Any
+) -> Any:
+    """The arrivals (or the service, when it is slower), and the tail of the longest answers."""
+    return (
+        run_requests * np.maximum(MS_PER_S / arrival_requests_per_s, request_ms / running_requests) + run_tail_factor * request_ms
+    )
+
+
+@formula(unit="ms", label="Length of the run", symbol="T", sources=("roofline-note",))
+def run_ms(burst_flag: Any, burst_run_ms: Any, open_loop_flag: Any, open_run_ms: Any, steady_run_ms: Any) -> Any:
+    """By how the test starts."""
+    return np.where(burst_flag > 0, burst_run_ms, np.where(open_loop_flag > 0, open_run_ms, steady_run_ms))
+
+
+@formula(unit="ms", label="TPOT of the run", symbol="TPOT_{run}", sources=("roofline-note",))
+def run_tpot_ms(burst_flag: Any, burst_tpot_ms: Any, tpot_ms: Any) -> Any:
+    """By how the test starts."""
+    return np.where(burst_flag > 0, burst_tpot_ms, tpot_ms)
+
+
+@formula(unit="ms", label="TTFT under independent arrivals", symbol="TTFT_{open}", sources=("roofline-note",))
+def open_ttft_ms(
+    ttft_launches: Any,
+    launch_ms: Any,
+    engine_time_factor: Any,
+    prefill_ms: Any,
+    weights_read_ms: Any,
+    open_loop_steps: Any,
+    step_ms: Any,
+) -> Any:
+    """The prompt itself and the step it interrupts: arrivals do not come in waves."""
+    return (
+        ttft_launches * launch_ms * engine_time_factor
+        + np.maximum(prefill_ms, weights_read_ms)
+        + open_loop_steps * step_ms
+    )
+
+
+@formula(unit="ms", label="TTFT of the run, mean", symbol="TTFT_{run}", sources=("roofline-note",))
+def run_ttft_ms(
+    burst_flag: Any, burst_ttft_ms: Any, open_loop_flag: Any, open_ttft_ms: Any, ttft_ms: Any, waiting_ms: Any
+) -> Any:
+    """By how the test starts; with the wait of those that find no place."""
+    return np.where(
+        burst_flag > 0, burst_ttft_ms, np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms) + waiting_ms
+    )
+
+
+@formula(unit="tokens/s", label="Output tokens per second of a run", symbol="\\dot{o}_{run}", sources=("roofline-note",))
+def run_output_tokens_per_s(run_requests: Any, output_mean_tokens: Any, run_ms: Any) -> Any:
+    """All tokens of the run over its length."""
+    return run_requests * output_mean_tokens / run_ms * MS_PER_S
+
+
+ADMISSION = (kv_running_gib, running_requests)
+"""Read before the step, whose batch is ``running_requests``."""
+
+OUTCOME = (
+    request_ms,
+    waiting_ms,
+    steady_run_ms,
+    open_run_ms,
+    burst_tpot_ms,
+    burst_run_ms,
+    burst_ttft_ms,
+    run_ms,
+    run_tpot_ms,
+    open_ttft_ms,
+    run_ttft_ms,
+    run_output_tokens_per_s,
+)
+"""Read after the step."""
+
+FORMULAS = (*ADMISSION, *OUTCOME)

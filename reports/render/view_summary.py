@@ -1,0 +1,273 @@
+"""Page one: the decision in a sentence, its four figures, a chart, what was compared, what to know first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from reports.constants import BYTES_PER_16BIT
+from reports.cost.totals import totals
+from reports.render import view_money, view_options
+from reports.render.wording import Wording, finite
+
+Row = dict[str, Any]
+
+
+def rows(frame: pd.DataFrame) -> list[Row]:
+    """A frame's rows as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def chain_winners(winners: list[Row]) -> list[Row]:
+    """The winner whose evidence the document prints in full: the dearest one. The workbook has the others."""
+    ranked = sorted(winners, key=lambda row: -(finite(row["monthly_cost_amount"]) or 0.0))
+    return ranked[:1]
+
+
+def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
+    """The decision, its four figures, a chart, what was compared, and what a reader must know first."""
+    run = words.run
+    unanswered = [
+        words.model(model) for model in run.scenario.matrix.model if model not in {str(row["model"]) for row in winners}
+    ]
+    single = len(winners) == 1 and not unanswered
+    return {
+        "headline": headline(words, winners),
+        "sentences": [decision(words, row) for row in winners],
+        "figures": figures_of_one(words, winners[0]) if single else figures_of_all(words, winners),
+        "single": single,
+        "chart": view_money.cost_figure(words, winners[0]) if single else view_money.ways_figure(words, winners),
+        "changes": view_money.changes(words, winners[0]) if single else [],
+        "compared": compared(words),
+        "unanswered": unanswered,
+        "warnings": list(dict.fromkeys(translated(words, message, values) for message, values in run.warnings)),
+        "notes": [note for note in (quality_note(words, row) for row in winners) if note],
+    }
+
+
+def translated(words: Wording, message: str, values: Mapping[str, object]) -> str:
+    """A message with its numbers in the document's language; names of cards and models as people write them."""
+    return words.translate(message, **view_options.shown_values(words, values))
+
+
+def answer_lines(words: Wording) -> list[str]:
+    """The answer on a terminal: the headline, the dearest decision (or the latency) in it, how large the search was."""
+    winners = rows(words.run.winners())
+    lines = [headline(words, winners)]
+    if len(winners) > 1:
+        lines += [decision(words, row) for row in chain_winners(winners)]
+    elif winners:
+        latency = latency_figure(words, winners[0])
+        lines.append(f"{latency['unit']}: {latency['value']}; {latency['note']}")
+    return [*lines, compared(words)]
+
+
+def headline(words: Wording, winners: list[Row]) -> str:
+    """One sentence a director can repeat."""
+    if not winners:
+        return words.translate("No candidate meets the targets: see why each was rejected.")
+    if len(winners) == 1:
+        return decision(words, winners[0])
+    total = totals(words.run.winners())
+    values = {
+        "models": words.count(total.models),
+        "amount": words.amount(total.monthly_cost_amount),
+        "bought": words.counted(total.models_bought, "{n} model", "{n} models"),
+        "rented": words.counted(total.models_rented, "{n} model", "{n} models"),
+        "bought_cards": words.counted(total.cards_bought, "{n} card", "{n} cards"),
+        "rented_cards": words.counted(total.cards_rented, "{n} card", "{n} cards"),
+        "capex": words.amount(total.capex_amount),
+    }
+    if not total.models_bought:
+        return words.translate("Rent {rented_cards} for all {models} models: {amount} a month.", **values)
+    if not total.models_rented:
+        return words.translate(
+            "Buy {bought_cards} for all {models} models: {capex} now, equivalent to {amount} a month.", **values
+        )
+    return words.translate(
+        "Buy {bought_cards} for {bought} and rent {rented_cards} for {rented}: equivalent to {amount} a month.",
+        **values,
+    )
+
+
+def decision(words: Wording, row: Row) -> str:
+    """One winner in one sentence."""
+    saving = finite(row.get("saving_share"))
+    values = {
+        "model": words.model(row["model"]),
+        "gpu": words.gpu(row["gpu"]),
+        "months": words.count(words.run.scenario.costs.horizon_months),
+    }
+    if row["way"] == "buy":
+        values |= {
+            "cards": words.count(row["bought_cards"]),
+            "servers": words.counted(row["servers_needed"], "{n} server", "{n} servers"),
+            "amount": words.amount(row["buy_present_cost_amount"]),
+        }
+        if saving is None:
+            return words.translate(
+                "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months} months; no rent to compare.",
+                **values,
+            )
+        values |= {"share": words.percent(saving), "month": words.number(row.get("break_even_month"), "month")}
+        return words.translate(
+            "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months} months, {share} less than renting; "
+            "breaks even in month {month}.",
+            **values,
+        )
+    values |= {
+        "cards": words.count(row["rented_cards"]),
+        "amount": words.amount(row["rent_amount_per_month"]),
+        "provider": str(row.get("rent_provider", "")),
+        "term": view_options.term(words, row.get("rent_term", "")),
+    }
+    if saving is None:
+        return words.translate(
+            "Rent {cards} × {gpu} for {model}: {amount} a month ({provider}, {term}); no purchase price to compare.",
+            **values,
+        )
+    values["share"] = words.percent(abs(saving))
+    return words.translate(
+        "Rent {cards} × {gpu} for {model}: {amount} a month ({provider}, {term}); "
+        "buying would cost {share} more over {months} months.",
+        **values,
+    )
+
+
+def cards_phrase(words: Wording, row: Row) -> str:
+    """Cards as they come: whole servers bought or whole instances rented."""
+    if row["way"] == "buy":
+        return words.translate(
+            "{servers} × {cards} cards",
+            servers=words.counted(row["servers_needed"], "{n} server", "{n} servers"),
+            cards=words.count(row["server_cards"]),
+        )
+    return words.translate(
+        "{instances} × {cards} cards",
+        instances=words.counted(row["rented_instances"], "{n} instance", "{n} instances"),
+        cards=words.count(row["rent_instance_cards"]),
+    )
+
+
+def figures_of_one(words: Wording, row: Row) -> list[dict[str, str]]:
+    """Cards, money, break-even and latency of the one winner."""
+    paid = row["bought_cards"] if row["way"] == "buy" else row["rented_cards"]
+    even = finite(row.get("break_even_month"))
+    return [
+        {
+            "value": words.count(paid),
+            "unit": words.translate("cards bought" if row["way"] == "buy" else "cards rented"),
+            "note": cards_phrase(words, row),
+        },
+        {
+            "value": words.amount(row["monthly_cost_amount"]),
+            "unit": words.translate("a month"),
+            "note": per_mtok(words, row),
+        },
+        {
+            "value": words.translate("month {month}", month=words.number(even, "month"))
+            if even is not None
+            else words.translate("never"),
+            "unit": words.translate("break-even of buying"),
+            "note": words.translate("within {months} months", months=words.count(row["horizon_months"])),
+        },
+        latency_figure(words, row),
+    ]
+
+
+def per_mtok(words: Wording, row: Row) -> str:
+    """Cost per million output tokens, in words."""
+    price = words.price(row.get(f"{row['way']}_amount_per_mtok"))
+    return words.translate("{price} {currency} per million output tokens", price=price, currency=words.currency)
+
+
+def latency_figure(words: Wording, row: Row) -> dict[str, str]:
+    """Predicted latency against its targets."""
+    targets = words.run.scenario.targets
+    note = words.translate(
+        "TTFT {value} of {target} ms", value=words.short(row["ttft_ms"]), target=words.short(row.get("ttft_target_ms"))
+    )
+    statistic = targets.ttft_statistic if targets else "mean"
+    if statistic != "mean":
+        note += words.translate(" (mean against {statistic})", statistic=statistic.upper())
+    return {
+        "value": words.translate(
+            "{value} of {target} ms",
+            value=words.short(row["tpot_ms"]),
+            target=words.short(row.get("tpot_target_ms")),
+        ),
+        "unit": words.translate("time per output token (TPOT)"),
+        "note": note,
+    }
+
+
+def figures_of_all(words: Wording, winners: list[Row]) -> list[dict[str, str]]:
+    """Models, cards, money now and money a month of the whole recommendation."""
+    if not winners:
+        return []
+    total = totals(words.run.winners())
+    asked = len(words.run.scenario.matrix.model)
+    return [
+        {
+            "value": words.translate(
+                "{answered} of {asked}", answered=words.count(total.models), asked=words.count(asked)
+            ),
+            "unit": words.translate("models served within the targets"),
+            "note": words.translate(
+                "{bought} bought, {rented} rented",
+                bought=words.count(total.models_bought),
+                rented=words.count(total.models_rented),
+            ),
+        },
+        {
+            "value": words.count(total.cards_bought),
+            "unit": words.translate("cards to buy"),
+            "note": words.counted(total.servers_bought, "{n} server", "{n} servers"),
+        },
+        {
+            "value": words.count(total.cards_rented),
+            "unit": words.translate("cards to rent"),
+            "note": words.translate("at the peak, all hours of the month"),
+        },
+        {
+            "value": words.amount(total.monthly_cost_amount),
+            "unit": words.translate("a month, equivalent"),
+            "note": words.translate("{amount} paid now", amount=words.amount(total.capex_amount)),
+        },
+    ]
+
+
+def compared(words: Wording) -> str:
+    """How large the search was."""
+    run = words.run
+    first = run.candidates[run.candidates["method"].astype(str) == run.method.name]
+    matrix = run.scenario.matrix
+    return words.translate(
+        "{candidates} candidates compared ({models} × {formats} × {cards} × {counts} × {links}); "
+        "{feasible} of them meet the targets.",
+        candidates=words.count(len(first)),
+        models=words.counted(len(matrix.model), "{n} model", "{n} models"),
+        formats=words.counted(len(matrix.quantization), "{n} weight format", "{n} weight formats"),
+        cards=words.counted(len(matrix.gpu), "{n} kind of card", "{n} kinds of card"),
+        counts=words.counted(len(matrix.count), "{n} unit size", "{n} unit sizes"),
+        links=words.counted(len(matrix.interconnect), "{n} link", "{n} links"),
+        feasible=words.count(int(first["feasible"].sum())),
+    )
+
+
+def quality_note(words: Wording, row: Row) -> str:
+    """What a weight format narrower than 16 bit costs in answers, and who says so."""
+    entry = words.run.catalog.quantizations.get(str(row["quantization"]))
+    if entry is None or not entry.quality.text or entry.value("nominal_bytes_per_parameter") >= BYTES_PER_16BIT:
+        return ""
+    text = words.translate(entry.quality.text)
+    basis = words.translate(entry.quality.basis)
+    return words.translate(
+        "{model} runs in {format}: {text} ({basis})",
+        model=words.model(row["model"]),
+        format=words.quantization(row["quantization"]),
+        text=text,
+        basis=basis,
+    )
