@@ -209,6 +209,45 @@ def matrix(
     sys.stdout.flush()
 
 
+@app.command()
+def calibrate(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Benchmark results, server logs or our CSV.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Overlay catalog to write.", show_default=False)],
+    model: Annotated[str, typer.Option(metavar="NAME", help="Model, where the files do not say.")] = "",
+    gpu: Annotated[str, typer.Option(metavar="NAME", help="Card.")] = "",
+    tp: Annotated[float | None, typer.Option(metavar="CARDS", help="Cards that share the model.")] = None,
+    quantization: Annotated[str, typer.Option(metavar="NAME", help="Weight format.")] = "",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="Serving engine.")] = "",
+    kv_cache: Annotated[str, typer.Option(metavar="16bit|fp8", help="Type of the KV cache.")] = "",
+    interconnect: Annotated[str, typer.Option(metavar="nvlink|pcie", help="Link between the cards.")] = "",
+    concurrency: Annotated[float | None, typer.Option(metavar="REQUESTS", help="Requests of one replica.")] = None,
+    input_tokens: Annotated[float | None, typer.Option(metavar="TOKENS", help="Mean prompt.")] = None,
+    output_tokens: Annotated[float | None, typer.Option(metavar="TOKENS", help="Mean answer.")] = None,
+    date: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of the measurement.")] = "",
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Fit few coefficients to own measurements; write them as an overlay for --catalog."""
+    from reports.field import calibration_text, overlay
+    from reports.field.calibrate import calibrate as fit_to_files
+    from reports.field.match import Given
+
+    book = _catalog(catalog)
+    given = Given(
+        model=model, gpu=gpu, quantization=quantization, engine=engine, tp=tp, concurrency=concurrency,
+        input_tokens=input_tokens, output_tokens=output_tokens, kv_cache=kv_cache, interconnect=interconnect,
+    )  # fmt: skip
+    result = fit_to_files(files, book, given, date=date)
+    written = overlay.write(result, book, out)
+    if as_json:
+        print(_json(calibration_text.record(result, written)))
+    elif not quiet:
+        print("\n".join(calibration_text.lines(result, written)))
+
+
 @catalog_app.command("list")
 def catalog_list(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="Such as gpu, model, rental.")] = None,

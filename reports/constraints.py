@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from reports.constants import GIB_PER_GB
 from reports.matrix import CONTEXT_TOO_LONG, HEADS, MISSING_FACT, NO_LINK, NO_NVLINK, STATIC_EXCUSES
 
 
@@ -135,35 +136,46 @@ def verdicts(method: str, options: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def sentence_values(code: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that the sentence of a code quotes, from a candidate or option row."""
-    values = dict(row)
+QUOTED: dict[str, tuple[str, ...]] = {
+    NO_NVLINK: ("gpu",),
+    MISSING_FACT: ("gpu",),
+    NO_LINK: ("unit_cards", "gpu", "interconnect"),
+    HEADS: ("attention_heads", "tensor_parallel"),
+    NO_REQUEST_FITS: ("kv_room_gib", "kv_request_gib"),
+    TTFT_MISSED: ("ttft_ms", "ttft_target_ms"),
+    TPOT_MISSED: ("tpot_ms", "tpot_target_ms"),
+    STAGES_STARVE: ("pipeline_parallel",),
+}
+"""Columns that a sentence quotes as they are; the other sentences quote what ``quoted`` derives."""
+
+
+def quoted(code: str, method: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """The numbers that the sentence of a code quotes, one dictionary a row of candidates of one method."""
     if code == CONTEXT_TOO_LONG:
-        return {"tokens": values["input_p95_tokens"] + values["output_p95_tokens"], "model": values["model"]}
-    if code == WEIGHTS and "weights_gib" in values:
-        return {
-            "needed_gib": values["weights_gib"] + values["overhead_gib"],
-            "available_gib": values["memory_utilisation"] * values["memory_usable_gib"],
+        named = {"tokens": rows["input_p95_tokens"] + rows["output_p95_tokens"], "model": rows["model"]}
+    elif code == WEIGHTS and method == "rule-of-thumb":
+        usable = rows["unit_cards"] * rows["memory_nominal_gb"] * rows["rule_usable_memory_share"]
+        named = {"needed_gib": rows["weights_gb"] / GIB_PER_GB, "available_gib": usable / GIB_PER_GB}
+    elif code == WEIGHTS:
+        needed = rows["weights_gib"] + rows["overhead_gib"]
+        named = {"needed_gib": needed, "available_gib": rows["kv_room_gib"] + needed}
+    elif code == NO_REQUEST_FITS and method == "rule-of-thumb":
+        named = {
+            "kv_room_gib": rows["kv_space_gb"] / GIB_PER_GB,
+            "kv_request_gib": rows["kv_request_gb"] / GIB_PER_GB,
         }
-    if code == WEIGHTS:
-        usable = values["unit_cards"] * values["memory_nominal_gb"] * values["rule_usable_memory_share"]
-        return {"needed_gib": values["weights_gb"], "available_gib": usable}
-    if code == NO_REQUEST_FITS and "kv_room_gib" not in values:
-        return {"kv_room_gib": values["kv_space_gb"], "kv_request_gib": values["kv_request_gb"]}
-    names = {
-        NO_NVLINK: ("gpu",),
-        MISSING_FACT: ("gpu",),
-        NO_LINK: ("unit_cards", "gpu", "interconnect"),
-        HEADS: ("attention_heads", "tensor_parallel"),
-        NO_REQUEST_FITS: ("kv_room_gib", "kv_request_gib"),
-        TTFT_MISSED: ("ttft_ms", "ttft_target_ms"),
-        TPOT_MISSED: ("tpot_ms", "tpot_target_ms"),
-        STAGES_STARVE: ("pipeline_parallel",),
-    }
-    return {name: values[name] for name in names.get(code, ())}
+    else:
+        named = {name: rows[name] for name in QUOTED.get(code, ())}
+    columns = [column.tolist() for column in named.values()]
+    return [dict(zip(named, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * len(rows)
 
 
 def sentence(code: str, values: Mapping[str, Any]) -> str:
-    """The English sentence of a code, numbers at three significant digits."""
-    shown = {key: f"{value:.3g}" if isinstance(value, float | np.floating) else value for key, value in values.items()}
-    return SENTENCES[code].format(**shown)
+    """The English sentence of a code, its numbers at three significant digits, whole thousands in full."""
+    return SENTENCES[code].format(**{key: _short(value) for key, value in values.items()})
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, int | float | np.number):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -251,6 +251,7 @@ def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: M
 def leaf_names(method: Method, later: Sequence[Block] = ()) -> tuple[str, ...]:
     """Leaves of the space that a method, its searches, and later blocks (money) read, in the dictionary's order."""
     read = {solve.target for solve in method.solves} | {leaf.name for leaf in LEAVES if leaf.scope == "layout"}
+    read |= {"input_p95_tokens", "output_p95_tokens"}  # quoted where a request exceeds the model's context
     for block in (*method.blocks(), *later):
         for function in block.formulas:
             read |= {block.resolve(parameter) for parameter in info(function).inputs}

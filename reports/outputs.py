@@ -48,12 +48,15 @@ def results_frame(run: Run) -> pd.DataFrame:
     from reports.constraints import sentence
 
     frame = run.candidates.copy()
-    reasons = run.excuses[run.excuses["option_id"] == ""].drop_duplicates("candidate_id")
+    reasons = run.excuses[run.excuses["option_id"] == ""]
     sentences = {
-        candidate: sentence(code, numbers)
-        for candidate, code, numbers in zip(reasons["candidate_id"], reasons["code"], reasons["values"], strict=True)
+        (method, candidate): sentence(code, numbers)
+        for method, candidate, code, numbers in zip(
+            reasons["method"], reasons["candidate_id"], reasons["code"], reasons["values"], strict=True
+        )
     }
-    frame["excuse"] = frame["candidate_id"].map(lambda candidate: sentences.get(candidate, ""))
+    keys = zip(frame["method"], frame["candidate_id"], strict=True)
+    frame["excuse"] = [sentences.get(key, "") for key in keys]
     for name in frame.columns[frame.dtypes == "category"]:
         frame[name] = frame[name].astype(str)
     rest = [name for name in frame.columns if name not in FIRST_COLUMNS]

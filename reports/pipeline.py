@@ -41,19 +41,20 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
     shortlist = pd.concat([shortlist, summary], axis=1)
+    candidates = pd.concat(frames, ignore_index=True)
     return Run(
         scenario=scenario,
         catalog=catalog,
         method=method,
         facts=facts,
-        candidates=pd.concat(frames, ignore_index=True),
+        candidates=candidates,
         options=marked,
         shortlist=shortlist,
         blocks=(*method.blocks(), *COST_BLOCKS),
         timelines=timelines,
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, marked),
-        excuses=recommend.excuses(frames[0], marked),
+        excuses=recommend.excuses(candidates, marked),
         warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
     )
 
@@ -135,7 +136,7 @@ def build(
 def answer(run: Run, language: str) -> list[str]:
     """The result in three lines: what to do, the dearest decision in it, and how much was compared."""
     from reports.render.i18n import translator
-    from reports.render.view import answer_lines
+    from reports.render.view_summary import answer_lines
     from reports.render.wording import Wording
 
     return answer_lines(Wording(run, language, translator(language)))

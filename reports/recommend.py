@@ -6,17 +6,18 @@ with the fewest cards stands for it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from reports.constraints import LAYOUT_EXCUSES, binding, sentence_values
-from reports.matrix import MISSING_FACT
+from reports.constraints import LAYOUT_EXCUSES, binding, quoted
 
 OPTION = ["model", "quantization", "gpu", "interconnect"]
 SHORTLIST_ROWS = 12
 """The workbook calculates this many options side by side; more do not fit a page."""
+
+
+PRICED = ("winner", "dearer", "no-price")
+"""Codes of options that meet the targets: their sentences speak of money."""
 
 
 def conclude(candidates: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -78,7 +79,7 @@ def mark(ranked: pd.DataFrame) -> pd.DataFrame:
         frame.loc[by_cost.index, "pareto"] = (by_cost["tpot_ms"] < best_so_far).to_numpy()
     feasible, priced = frame["feasible"].to_numpy(dtype=bool), frame["rank"].notna().to_numpy()
     frame["excuse_code"] = np.select(
-        [frame["winner"], feasible & priced, feasible], ["winner", "dearer", "no-price"], frame["excuse_code"]
+        [frame["winner"], feasible & priced, feasible], list(PRICED), frame["excuse_code"]
     )
     return frame
 
@@ -98,35 +99,23 @@ def shortlist(marked: pd.DataFrame) -> pd.DataFrame:
 
 def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
     """Why each infeasible candidate cannot run and why each option did not win: a code and the numbers to quote."""
-    rows: list[dict[str, Any]] = []
-    infeasible = candidates[~candidates["feasible"]]
-    columns = list(infeasible.columns)
-    for values in infeasible.itertuples(index=False, name=None):
-        row = dict(zip(columns, values, strict=True))
-        rows.append(_excuse(row, row["excuse_code"], sentence_values(row["excuse_code"], row), option_id=""))
-    best = marked[marked["winner"]].set_index("model")["monthly_cost_amount"].to_dict()
-    for row in marked.to_dict("records"):
-        code = row["excuse_code"]
-        if code in ("winner", "dearer", "no-price"):
-            least = best.get(row["model"], np.nan)
-            quoted = {
-                "cards": row["cards_needed"],
-                "monthly_amount": row["monthly_cost_amount"],
-                "more_share": row["monthly_cost_amount"] / least - 1 if least else np.nan,
-            }
-        else:
-            quoted = sentence_values(code, row)
-        rows.append(_excuse(row, code, quoted, option_id=row["option_id"]))
-    names = ["candidate_id", "option_id", "model", "code", "constraint", "values"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _excuse(row: dict[str, Any], code: str, values: dict[str, Any], *, option_id: str) -> dict[str, Any]:
-    return {
-        "candidate_id": row["candidate_id"],
-        "option_id": option_id,
-        "model": row["model"],
-        "code": code,
-        "constraint": row.get("binding_constraint") or (code if code != MISSING_FACT else ""),
-        "values": values,
-    }
+    infeasible = candidates[~candidates["feasible"]].assign(option_id="")
+    best = marked["model"].astype(str).map(
+        marked[marked["winner"]].set_index("model")["monthly_cost_amount"].rename(index=str)
+    )
+    against = marked.assign(more_share=marked["monthly_cost_amount"] / best - 1, cards=marked["cards_needed"])
+    parts = []
+    for source in (infeasible, against):
+        for (method, code), rows in source.groupby(["method", "excuse_code"], sort=False, observed=True):
+            if code in PRICED:
+                columns = rows[["cards", "monthly_cost_amount", "more_share"]].rename(
+                    columns={"monthly_cost_amount": "monthly_amount"}
+                )
+                values = columns.to_dict("records")
+            else:
+                values = quoted(str(code), str(method), rows)
+            part = rows[["candidate_id", "method", "option_id", "model"]].astype(str)
+            constraint = rows["binding_constraint"].where(rows["binding_constraint"] != "", str(code))
+            parts.append(part.assign(code=code, constraint=constraint, values=values))
+    names = ["candidate_id", "method", "option_id", "model", "code", "constraint", "values"]
+    return pd.concat(parts)[names].reset_index(drop=True) if parts else pd.DataFrame(columns=names)

@@ -39,7 +39,8 @@ class Run:
     verdicts: pd.DataFrame
     """Long: option_id, constraint, value, bound, unit, slack (>= 0 holds), passed; for all options."""
     excuses: pd.DataFrame
-    """Long: candidate_id, option_id, model, code, constraint, values (dict of the numbers the sentence quotes)."""
+    """Long: candidate_id, method, option_id, model, code, constraint, values (the numbers the sentence quotes): every
+    infeasible candidate (option_id blank), and every option."""
     warnings: tuple[tuple[str, dict[str, object]], ...]
     """What the cover must say: (English message with ``{names}``, values), translated at rendering."""
 

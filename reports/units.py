@@ -126,6 +126,7 @@ ENDINGS: dict[str, str] = {
 
 TERMS: dict[str, str] = {
     "eta_weights": "ratio",
+    "eta_experts": "ratio",
     "eta_kv": "ratio",
     "mfu_prefill": "ratio",
     "mfu_decode": "ratio",

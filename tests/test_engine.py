@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from reports.constraints import LAYOUT_EXCUSES, SENTENCES, sentence
 from reports.evaluate import compile_blocks, evaluate
 from reports.matrix import expand
 from reports.methods import METHODS, Block
+from reports.outputs import FIRST_COLUMNS, HEADLINES, results_frame, summary
 from reports.recommend import OPTION
 from reports.run import Run
 from reports.scenario.read import read_scenario
@@ -156,3 +158,38 @@ def test_a_column_made_twice_names_the_formula() -> None:
     known = ["demand_peak_concurrency", "demand_requests_per_s", "request_time_s", "demand_concurrency"]
     with pytest.raises(LookupError, match="demand_concurrency makes a column that already exists"):
         compile_blocks([block], known)
+
+
+def test_the_summary_quotes_only_columns_that_exist(run: Run) -> None:
+    assert [name for name in HEADLINES if name not in run.shortlist] == []
+    plain = json.loads(json.dumps(summary(run), allow_nan=False))
+    assert len(plain["recommendation"]) == len(run.winners())
+    assert plain["annual_discount_rate"] == pytest.approx(0.045)  # the catalog's China row
+
+
+def test_results_start_with_the_headline_columns(run: Run) -> None:
+    frame = results_frame(run)
+    assert tuple(frame.columns[: len(FIRST_COLUMNS)]) == FIRST_COLUMNS
+    assert (frame.loc[~frame["feasible"], "excuse"] != "").all()
+
+
+def test_requests_longer_than_the_context_say_so(catalog: Catalog) -> None:
+    sets = ["workload.input_tokens={distribution: fixed, tokens: 200000}", "targets.ttft_ms=60000"]
+    found = pipeline.evaluate(read_scenario(SCENARIOS / "capacity-proposal.yaml", catalog, sets=sets), catalog)
+    excuse = results_frame(found)["excuse"]
+    # fixed 200,000 tokens, and the 95th percentile of a normal distribution with mean 300 and deviation 100
+    assert excuse.str.contains("Requests of 200,464 tokens .P95. exceed the context of llama-3.3-70b", regex=True).any()
+    assert not found.candidates["feasible"].any()
+    assert len(found.shortlist) == 0
+
+
+def test_two_methods_are_evaluated_and_the_first_decides(catalog: Catalog) -> None:
+    sets = ["method=[roofline, rule-of-thumb]"]
+    found = pipeline.evaluate(read_scenario(SCENARIOS / "capacity-proposal.yaml", catalog, sets=sets), catalog)
+    assert set(found.candidates["method"]) == {"roofline", "rule-of-thumb"}
+    assert set(found.options["method"]) == {"roofline"}
+    infeasible = found.candidates[~found.candidates["feasible"]]
+    blank = found.excuses[found.excuses["option_id"] == ""]
+    assert set(zip(blank["method"], blank["candidate_id"], strict=True)) == set(
+        zip(infeasible["method"], infeasible["candidate_id"], strict=True)
+    )

@@ -70,7 +70,7 @@ def test_page_one_has_the_decision_and_its_money(
     kind, language = document
     run = run_of(SCENARIOS[kind])
     words = Wording(run, language, translator(language))
-    winners = view.rows(run.winners())
+    winners = view_summary.rows(run.winners())
     first = re.sub(r"\s+", "", text_of(documents[document], "-l", "1"))
     headline = view_summary.headline(words, winners)
     assert re.sub(r"\s+", "", headline) in first
@@ -84,7 +84,7 @@ def test_headline_numbers_of_every_winner_are_in_the_document(
     run = run_of(SCENARIOS[kind])
     words = Wording(run, language, translator(language))
     text = re.sub(r"\s+", "", text_of(documents[document]))
-    for row in view.rows(run.winners()):
+    for row in view_summary.rows(run.winners()):
         for shown in (
             words.model(row["model"]), words.gpu(row["gpu"]), words.amount(row["monthly_cost_amount"]),
             words.short(row["tpot_ms"]), words.short(row["ttft_ms"], 4),
@@ -236,6 +236,6 @@ def test_quality_notes_stand_where_a_narrower_format_wins(documents: dict[tuple[
     run = run_of("monthly-procurement")
     words = Wording(run, "en", translator("en"))
     text = re.sub(r"\s+", "", text_of(documents["monthly-procurement", "en"]))
-    notes = [view_summary.quality_note(words, row) for row in view.rows(run.winners())]
+    notes = [view_summary.quality_note(words, row) for row in view_summary.rows(run.winners())]
     assert any(notes)
     assert all(re.sub(r"\s+", "", note) in text for note in notes)

@@ -21,7 +21,9 @@ from reports.field.predict import predict
 from reports.field.readers import detect
 from reports.field.shrink import NOISE, QUANTILE_90, Movable, Shrunk, shrink
 
-MOVED = ("eta_weights", "kernel_floor_us", "eta_kv", "mfu_prefill", "mfu_decode", "host_us_per_sequence")
+MOVED = (
+    "eta_weights", "eta_experts", "kernel_floor_us", "eta_kv", "mfu_prefill", "mfu_decode", "host_us_per_sequence",
+)  # fmt: skip
 """Coefficients that belong to a machine and its set-up; the others describe models and methods and stay."""
 
 OFFSET = "engine_ttft_offset_ms"
@@ -34,6 +36,9 @@ RELUCTANCE = 1.5
 
 MOST_SPREAD = 0.10
 """No coefficient is freer than this (log-standard deviation), however uncertain the shipped value is."""
+
+FARTHEST = 3.0
+"""No coefficient goes farther than this factor where the method names no bounds of its own."""
 
 OFFSET_SPREAD_MS, OFFSET_SPREAD_SHARE = 5.0, 0.5
 """The offset of the first token adds: gateways and tokenizers differ by milliseconds, or by half of a large offset."""
@@ -126,11 +131,13 @@ def step_candidates(catalog: Catalog) -> list[Movable]:
     found = []
     for name in MOVED:
         row = catalog.assumptions.get((name, "global"))
-        if row is None or name not in bounds or not row.mid > 0:
+        if row is None or not row.mid > 0:
             continue
         width = math.log(row.high / row.low) / (2 * QUANTILE_90) if row.low > 0 else MOST_SPREAD
         spread = min(RELUCTANCE * width or MOST_SPREAD, MOST_SPREAD)
-        low, high = min(bounds[name].low, row.mid), max(bounds[name].high, row.mid)
+        most = 1.0 if row.unit == "ratio" else FARTHEST * row.mid
+        least = bounds[name].low if name in bounds else row.mid / FARTHEST
+        low, high = min(least, row.mid), max(bounds[name].high if name in bounds else most, row.mid)
         found.append(Movable(name, row.mid, low, high, spread))
     return found
 

@@ -25,7 +25,7 @@ INTERVAL_QUANTILE = 1.645
 LOSS_SCALE = 0.15
 """Relative error from which on a row counts less than quadratically: traps nobody marked must not pull the fit."""
 
-TPOT_LIKE = ("tpot_ms", "output_tok_s", "per_gpu_output_tok_s", "total_tok_s", "req_s")
+RATE_LIKE = ("output_tok_s", "per_gpu_output_tok_s", "total_tok_s", "req_s")
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,18 @@ class Coefficient:
 
 COEFFICIENTS: tuple[Coefficient, ...] = (
     Coefficient("eta_weights", 0.5, 1.0, 0.10),
+    Coefficient("eta_experts", 0.5, 1.1, 0.10),
     Coefficient("eta_kv", 0.3, 1.0, 0.15),
     Coefficient("kernel_floor_us", 2.0, 12.0, 0.15),
     Coefficient("mfu_prefill", 0.3, 0.9, 0.15),
-    Coefficient("mfu_decode", 0.2, 0.9, 0.20),
-    Coefficient("mfu_moe", 0.3, 1.0, 0.20),
+    Coefficient("mfu_decode", 0.2, 0.9, 0.20, "offline"),
+    Coefficient("mfu_moe", 0.3, 1.0, 0.20, "offline"),
     Coefficient("activation_passes", 5.0, 60.0, 0.3),
     Coefficient("host_us_per_sequence", 1.0, 60.0, 0.5),
     Coefficient("engine_time_factor:sglang", 0.4, 2.0, 0.15),
     Coefficient("engine_time_factor:tensorrt-llm", 0.3, 2.0, 0.15),
-    Coefficient("engine_time_factor:tensorrt-llm-cpp", 0.2, 2.0, 0.25),
+    Coefficient("engine_time_factor:tensorrt-llm-cpp", 0.2, 2.0, 0.25, "offline"),
+    Coefficient("offline_prefill_factor", 0.3, 1.5, 0.3, "offline"),
     Coefficient("engine_ttft_offset_ms:vllm", 0.5, 300.0, 1.0, "ttft"),
     Coefficient("engine_ttft_offset_ms:sglang", 0.5, 600.0, 0.5, "ttft"),
     Coefficient("engine_ttft_offset_ms:tensorrt-llm", 0.5, 300.0, 1.0, "ttft"),
@@ -61,7 +63,9 @@ COEFFICIENTS: tuple[Coefficient, ...] = (
 )
 """What may move; everything else is counted, published or stated."""
 
-STAGES: dict[str, tuple[str, ...]] = {"step": TPOT_LIKE, "ttft": ("ttft_ms",), "run": TPOT_LIKE}
+STAGES: dict[str, tuple[str, ...]] = {
+    "step": ("tpot_ms",), "offline": RATE_LIKE, "ttft": ("ttft_ms",), "run": RATE_LIKE,
+}  # fmt: skip
 """Which metrics each stage's coefficients are fitted on, one stage after the other."""
 
 
@@ -155,12 +159,13 @@ def _fit_stage(
     ceiling = np.log([max(each.high, shipped[each.name]) for each in moving])
     # rows of one run repeat its circumstances: the prior counts like a few independent runs
     scale = _scale(model.residuals(values))
+    weight = balance(rows)
 
     def residuals(point: Values) -> Values:
         trial = values | dict(zip(names, np.exp(point), strict=True))
         errors = model.residuals(trial) / scale
         robust = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
-        return np.concatenate([robust, (point - centre) / spread])
+        return np.concatenate([weight * robust, (point - centre) / spread])
 
     begin = np.clip(np.log([values[name] for name in names]), floor + 1e-9, ceiling - 1e-9)
     found = least_squares(
@@ -172,6 +177,18 @@ def _fit_stage(
     for name, centre_value, width in zip(names, found.x, deviation, strict=True):
         low[name] = float(np.exp(centre_value - INTERVAL_QUANTILE * width))
         high[name] = float(np.exp(centre_value + INTERVAL_QUANTILE * width))
+
+
+BALANCE_EXPONENT = 0.5
+"""0: every row counts the same; 1: every group of rows of one server counts the same."""
+
+
+def balance(rows: pd.DataFrame) -> Values:
+    """Weights that keep one well-measured server from deciding for all: rows of one model, card and engine share."""
+    size = rows.groupby(["model", "gpu", "engine", "engine_version"], dropna=False)["value"].transform("size")
+    weight = size.to_numpy(dtype=float) ** (-BALANCE_EXPONENT / 2)
+    result: Values = weight / np.sqrt(np.mean(weight**2))
+    return result
 
 
 def _scale(residuals: Values) -> float:

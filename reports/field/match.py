@@ -43,7 +43,9 @@ class Given:
 
 OPTIONS = {
     "model": "--model", "gpu": "--gpu", "quantization": "--quantization", "engine": "--engine",
-    "tensor_parallel": "--tp", "batch_requests": "--concurrency", "input_tokens": "--input-tokens", "output_tokens": "--output-tokens",
+    
+    "tensor_parallel": "--tp", "batch_requests": "--concurrency",
+    "input_tokens": "--input-tokens", "output_tokens": "--output-tokens",
 }  # fmt: skip
 """Which option supplies a column that the files leave out."""
 

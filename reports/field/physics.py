@@ -33,12 +33,13 @@ LEAST_KV_BYTES = 1.0
 SURELY_FITS = 0.8
 """Share of the KV cache that a batch may need and still surely runs together."""
 
-ALL_BANDWIDTH = {
-    "eta_weights": 1.0, "eta_kv": 1.0, "mfu_prefill": 1.0, "mfu_decode": 1.0, "mfu_moe": 1.0, "mfu_attention": 1.0,
-    "kernel_floor_us": 0.0, "activation_passes": 0.0, "host_base_ms": 0.0, "host_us_per_sequence": 0.0,
-    "ttft_launches": 0.0, "ttft_steps": 0.0, "ttft_queue_factor": 0.0,
-}  # fmt: skip
-"""Shares of a peak at 1, overheads at 0: limits of the hardware, not estimates."""
+SHARES = ("eta_", "mfu_")
+"""Beginnings of the names of shares of a peak."""
+
+NO_OVERHEAD = (
+    "kernel_floor_us", "activation_passes", "host_base_ms", "host_us_per_sequence", "ttft_launches", "ttft_steps",
+    "ttft_queue_factor", "open_loop_steps", "burst_base_ms",
+)  # fmt: skip
 
 NO_PROMPTS = {"mfu_prefill": 1e9}
 """As if every prompt came out of a prefix cache."""
@@ -89,7 +90,11 @@ def contradictions(rows: pd.DataFrame, catalog: Catalog) -> pd.Series:
 
 
 def _limits(catalog: Catalog) -> dict[str, float]:
-    return _known(ALL_BANDWIDTH, catalog) | {f"engine_ttft_offset_ms:{name}": 0.0 for name in catalog.engines}
+    """Shares of a peak at 1 and overheads at 0: limits of the hardware, not estimates."""
+    names = {name for name, _ in catalog.assumptions}
+    limits = dict.fromkeys((name for name in names if name.startswith(SHARES)), 1.0)
+    limits |= dict.fromkeys((name for name in NO_OVERHEAD if name in names), 0.0)
+    return limits | {f"engine_ttft_offset_ms:{name}": 0.0 for name in catalog.engines}
 
 
 def _latencies(rows: pd.DataFrame, ideal: Catalog) -> dict[Hashable, str]:

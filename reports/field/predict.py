@@ -57,6 +57,7 @@ def run_tests(columns: Columns, rows: pd.DataFrame) -> Columns:
     """From the columns that no load changes to the outcome of each row's test; ``columns`` itself stays as it is."""
     columns = dict(columns)
     start = rows["start"].to_numpy()
+    columns["offline_flag"] = np.isin(start, ("offline", "static")).astype(float)
     columns["burst_flag"] = (start == "burst").astype(float)
     columns["open_loop_flag"] = (start == "open-loop").astype(float)
     columns["run_requests"] = np.nan_to_num(rows["requests"].to_numpy(dtype=float), nan=ENDLESS_REQUESTS)

@@ -60,9 +60,11 @@ def running_requests(
 
 
 @formula(unit="ms", label="Time of a whole request", symbol="t_{req}", sources=("roofline-note",))
-def request_ms(ttft_ms: Any, tpot_ms: Any, output_mean_tokens: Any) -> Any:
-    """First token, then one TPOT for each further token."""
-    return ttft_ms + tpot_ms * np.maximum(output_mean_tokens - 1, 0)
+def request_ms(
+    offline_flag: Any, prefill_ms: Any, ttft_ms: Any, run_tpot_ms: Any, output_mean_tokens: Any
+) -> Any:
+    """First token, then one TPOT for each further token; offline, nothing but the prompt precedes the first token."""
+    return np.where(offline_flag > 0, prefill_ms, ttft_ms) + run_tpot_ms * np.maximum(output_mean_tokens - 1, 0)
 
 
 @formula(unit="ms", label="Wait for a place", symbol="t_{wait}", sources=("roofline-note",))
@@ -151,9 +153,15 @@ def run_ms(burst_flag: Any, burst_run_ms: Any, open_loop_flag: Any, open_run_ms:
 
 
 @formula(unit="ms", label="TPOT of the run", symbol="TPOT_{run}", sources=("roofline-note",))
-def run_tpot_ms(burst_flag: Any, burst_tpot_ms: Any, tpot_ms: Any) -> Any:
+def run_tpot_ms(
+    burst_flag: Any, burst_tpot_ms: Any, offline_flag: Any, step_ms: Any, tpot_ms: Any, offline_prefill_factor: Any
+) -> Any:
     """By how the test starts."""
-    return np.where(burst_flag > 0, burst_tpot_ms, tpot_ms)
+    return np.where(
+        burst_flag > 0,
+        burst_tpot_ms,
+        step_ms + (tpot_ms - step_ms) * np.where(offline_flag > 0, offline_prefill_factor, 1),
+    )
 
 
 @formula(unit="ms", label="TTFT under independent arrivals", symbol="TTFT_{open}", sources=("roofline-note",))
@@ -174,13 +182,36 @@ def open_ttft_ms(
     )
 
 
+@formula(unit="ms", label="TTFT of one batch", symbol="TTFT_{batch}", sources=("roofline-note",))
+def offline_ttft_ms(
+    ttft_launches: Any, launch_ms: Any, engine_time_factor: Any, prefill_ms: Any, group_requests: Any, weights_read_ms: Any
+) -> Any:
+    """All prompts of the batch together, or one pass over the weights; no server before them."""
+    return ttft_launches * launch_ms * engine_time_factor + np.maximum(
+        prefill_ms * np.maximum(group_requests, 1), weights_read_ms
+    )
+
+
 @formula(unit="ms", label="TTFT of the run, mean", symbol="TTFT_{run}", sources=("roofline-note",))
 def run_ttft_ms(
-    burst_flag: Any, burst_ttft_ms: Any, open_loop_flag: Any, open_ttft_ms: Any, ttft_ms: Any, waiting_ms: Any
+    burst_flag: Any,
+    burst_ttft_ms: Any,
+    open_loop_flag: Any,
+    open_ttft_ms: Any,
+    offline_flag: Any,
+    offline_ttft_ms: Any,
+    ttft_ms: Any,
+    waiting_ms: Any,
 ) -> Any:
     """By how the test starts; with the wait of those that find no place."""
     return np.where(
-        burst_flag > 0, burst_ttft_ms, np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms) + waiting_ms
+        burst_flag > 0,
+        burst_ttft_ms,
+        np.where(
+            offline_flag > 0,
+            offline_ttft_ms,
+            np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms) + waiting_ms,
+        ),
     )
 
 
@@ -194,16 +225,17 @@ ADMISSION = (kv_running_gib, running_requests)
 """Read before the step, whose batch is ``running_requests``."""
 
 OUTCOME = (
+    burst_tpot_ms,
+    run_tpot_ms,
     request_ms,
     waiting_ms,
     steady_run_ms,
     open_run_ms,
-    burst_tpot_ms,
     burst_run_ms,
     burst_ttft_ms,
     run_ms,
-    run_tpot_ms,
     open_ttft_ms,
+    offline_ttft_ms,
     run_ttft_ms,
     run_output_tokens_per_s,
 )

@@ -34,11 +34,9 @@ def group_requests(stage_requests: Any, data_parallel: Any) -> Any:
 
 
 @formula(unit="experts", label="Experts touched by one step", symbol="E_t", sources=("roofline-note",))
-def experts_touched(experts: Any, experts_per_token: Any, stage_requests: Any, routing_exponent: Any) -> Any:
-    """Expected number of distinct experts when every token picks k of E; tokens of a batch choose somewhat alike."""
-    return experts * (
-        1 - (1 - np.minimum(experts_per_token / np.maximum(experts, 1), 1)) ** (stage_requests**routing_exponent)
-    )
+def experts_touched(experts: Any, experts_per_token: Any, stage_requests: Any) -> Any:
+    """Expected number of distinct experts when every token picks k of E at random."""
+    return experts * (1 - (1 - np.minimum(experts_per_token / np.maximum(experts, 1), 1)) ** stage_requests)
 
 
 @formula(unit="ms", label="Dense weights", symbol="t_{dense}", sources=("roofline-note",))
@@ -77,7 +75,7 @@ def expert_ms(
     tensor_parallel: Any,
     data_parallel: Any,
     memory_bandwidth_gb_per_s: Any,
-    eta_weights: Any,
+    eta_experts: Any,
     expert_read_factor: Any,
     experts_per_token: Any,
     stage_requests: Any,
@@ -95,7 +93,7 @@ def expert_ms(
             experts_touched
             * expert_bytes_per_parameter
             / BYTES_PER_GB
-            / (memory_bandwidth_gb_per_s * eta_weights * expert_read_factor),
+            / (memory_bandwidth_gb_per_s * eta_experts * expert_read_factor),
             2 * experts_per_token * stage_requests / FLOP_PER_TFLOP / (expert_peak_tflops * mfu_decode * mfu_moe),
         )
     )

@@ -67,7 +67,7 @@ def _step(words: Wording, block: Block, function: Formula, row: Row, symbol: Cal
         "symbolic": _pictures(symbol(known.name), to_latex(function, named), label),
         "numbers": _pictures("", to_latex_numbers(function, number), label),
         "value": words.number(row[column], known.unit, column),
-        "unit": words.unit(known.unit, column),
+        "unit": words.unit(known.unit),
         "sources": list(known.sources),
     }
 
@@ -96,7 +96,7 @@ def _cashflow(words: Wording, row: Row, symbol: Callable[[str], str]) -> list[di
                 "value": words.translate("never within the horizon")
                 if never
                 else words.number(row[each.column], each.unit, each.column),
-                "unit": "" if never else words.unit(each.unit, each.column),
+                "unit": "" if never else words.unit(each.unit),
                 "sources": [],
             }
         )
@@ -130,7 +130,7 @@ def _input(words: Wording, column: str, row: Row, symbol: Callable[[str], str]) 
         "symbol": math.typeset(symbol(column), words.translate(leaf.label), SYMBOL_SIZE_PT).svg,
         "label": words.translate(leaf.label),
         "value": words.number(row.get(column), unit, column),
-        "unit": words.unit(unit, column),
+        "unit": words.unit(unit),
         "band": f"{words.number(low, unit, column)}–{words.number(high, unit, column)}"
         if low is not None and high is not None and low != high
         else "",

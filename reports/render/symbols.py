@@ -1,4 +1,4 @@
-"""Short symbols of the inputs in equations; formulas carry their own. One without an entry is spelled out."""
+"""Short symbols of the inputs in equations; formulas carry their own. One without an entry gets its initials."""
 
 from __future__ import annotations
 
@@ -76,6 +76,10 @@ SYMBOLS: dict[str, str] = {
     "chunk_large_tokens": "T_{large}",
     "eta_weights": "\\eta_{w}",
     "eta_kv": "\\eta_{kv}",
+    "eta_experts": "\\eta_{e}",
+    "free_share_flag": "1_{free}",
+    "memory_highest_utilisation": "u_{top}",
+    "memory_tight_share": "s_{top}^{mem}",
     "kernel_floor_us": "\\tau",
     "kernels_per_layer": "\\kappa",
     "kernels_per_moe_layer": "\\kappa_{e}",
@@ -125,6 +129,7 @@ SYMBOLS: dict[str, str] = {
     "rent_offer_exchange_rate": "x_{offer}",
     "rent_instance_cards": "n_{inst}",
     "rent_median_price_per_card_hour": "p_{med}",
+    "exchange_rate": "x",
     "server_price": "p_{quote}",
     "server_exchange_rate": "x_{quote}",
     "server_cards": "n_{srv}",
@@ -151,6 +156,17 @@ SYMBOLS: dict[str, str] = {
     "link_is_nvlink": "1_{nvl}",
     "tpot_requests": "B_{TPOT}",
     "ttft_requests": "B_{TTFT}",
+    # load tests
+    "offline_prefill_factor": "f_{off}",
+    "burst_base_ms": "t_{burst}",
+    "run_tail_factor": "f_{tail}",
+    "open_loop_steps": "c_{4}",
+    "offered_requests": "B_{off}",
+    "run_requests": "n_{run}",
+    "arrival_requests_per_s": "\\lambda_{run}",
+    "offline_flag": "1_{off}",
+    "burst_flag": "1_{burst}",
+    "open_loop_flag": "1_{open}",
     "batch_requests": "B",
     "month": "m",
 }
@@ -177,11 +193,11 @@ def upright(symbol: str) -> str:
 
 
 def symbols(formulas: Iterable[Formula]) -> Callable[[str], str]:
-    """Column name -> LaTeX, for the columns the formulas make and for inputs; unknown names are spelled out."""
+    """Column name -> LaTeX, for the columns the formulas make and for inputs; an unknown name gives its initials."""
     own = {info(function).name: info(function).symbol for function in formulas if info(function).symbol}
 
     def symbol(column: str) -> str:
         short = own.get(column) or SYMBOLS.get(column)
-        return upright(short) if short else r"\mathrm{" + column.replace("_", r"\_") + "}"
+        return upright(short or "".join(word[0] for word in column.split("_")))
 
     return symbol

@@ -8,11 +8,9 @@ from reports.constraints import CONSTRAINTS
 from reports.manifest import program_version
 from reports.render import evidence, view_money, view_options, view_summary
 from reports.render.i18n import Translator
-from reports.render.view_summary import answer_lines, chain_winners, rows
+from reports.render.view_summary import chain_winners, rows
 from reports.render.wording import Wording
 from reports.run import Run
-
-__all__ = ["answer_lines", "context", "rows"]
 
 Row = dict[str, Any]
 

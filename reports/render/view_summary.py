@@ -262,7 +262,7 @@ def quality_note(words: Wording, row: Row) -> str:
     entry = words.run.catalog.quantizations.get(str(row["quantization"]))
     if entry is None or not entry.quality.text or entry.value("nominal_bytes_per_parameter") >= BYTES_PER_16BIT:
         return ""
-    text = words.translate(entry.quality.text)
+    text = words.translate.known(entry.quality.text)  # an overlay may bring its own
     basis = words.translate(entry.quality.basis)
     return words.translate(
         "{model} runs in {format}: {text} ({basis})",

@@ -17,10 +17,8 @@ from reports.render.formats import (
     format_money,
     format_month,
     format_number,
-    kind_of,
     significant,
 )
-from reports.render.formats import PERCENT as PERCENT_KIND
 from reports.render.i18n import Translator
 from reports.run import Run
 
@@ -78,10 +76,10 @@ class Wording:
             return self.translate(NOT_AVAILABLE)
         return f"{known * 100:.{places}f}{'%' if self.language == 'zh' else ' %'}"
 
-    def unit(self, unit: str, column: str = "") -> str:
+    def unit(self, unit: str) -> str:
         """A unit as readers know it; empty for plain ratios."""
-        if kind_of(unit, column) is PERCENT_KIND:
-            unit = UNIT_WORDS.get(unit, "") if unit in UNIT_WORDS else unit
+        if unit == "flag":
+            return ""  # the value itself says yes or no
         plain = UNIT_WORDS.get(unit, unit)
         if set(plain.split("/")) <= set(CURRENCIES) and plain:
             return "/".join(self.currency_name(code) for code in plain.split("/"))
@@ -91,7 +89,7 @@ class Wording:
 
     def with_unit(self, value: Any, unit: str, column: str = "", digits: int = 4) -> str:
         """A number and its unit."""
-        label = self.unit(unit, column)
+        label = self.unit(unit)
         text = self.number(value, unit, column, digits)
         return f"{text}\u00a0{label}" if label and text != self.translate(NOT_AVAILABLE) else text
 

@@ -70,7 +70,7 @@ def run_of(record: Mapping[str, Any], file: Path, line: int, source: str, engine
     run.total_input_tokens = number(first(record, ("total_input_tokens", "total_input")))
     run.total_output_tokens = number(first(record, ("total_output_tokens", "total_generated_tokens")))
     prompts = number(record.get("num_prompts"))
-    if math.isnan(run.failed) and prompts > run.completed:
+    if prompts > run.completed and not run.failed >= prompts - run.completed:
         run.failed = prompts - run.completed
     backend = text(first(record, ("backend", "framework", "endpoint_type")))
     facts = run.facts

@@ -12,7 +12,7 @@ import pandas as pd
 
 from reports.field.readers.bench_record import run_of
 from reports.field.readers.rows import number
-from reports.field.readers.serving import Run, table
+from reports.field.readers.serving import Run, at_least_one, table
 from reports.field.readers.text import lines
 
 _LINE = re.compile(r"^\W*([A-Z][\w .()/,]*?)\s*(?:\(([^()]*)\))?\s*:\s+(\S.*?)\s*$")
@@ -29,8 +29,11 @@ _FIELDS = {
     "accept length": "accept_length", "concurrency": "concurrency", "peak concurrent requests": "peak",
 }  # fmt: skip
 _FLAGS = {
-    "model": "model_id", "model-path": "model_id", "served-model-name": "model_id", "tensor-parallel-size": "tp",
-    "tp": "tp", "tp-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp", "kv-cache-dtype": "kv_cache_dtype",
+    "model": "model_id", "model-path": "model_id",
+    "served-model-name": "model_id", "tensor-parallel-size": "tp",
+   
+    "tp": "tp", "tp-size": "tp", "pipeline-parallel-size": "pp", "data-parallel-size": "dp",
+    "kv-cache-dtype": "kv_cache_dtype",
     "gpu-memory-utilization": "gpu_memory_utilization", "num-prompts": "num_prompts", "quantization": "quantization",
     "max-num-seqs": "max_num_seqs", "max-num-batched-tokens": "max_num_batched_tokens",
     "max-concurrency": "max_concurrency", "request-rate": "request_rate", "speculative-config": "speculative_config",
@@ -117,5 +120,7 @@ def _arrivals(run: Run, record: dict[str, Any]) -> None:
 def _share(run: Run, servers: int) -> None:
     """Several servers behind one address: the figures are those of all, the batch is the share of one."""
     run.facts["batch_requests"] = run.facts.get("batch_requests", math.nan) / servers
-    run.facts["gpu_count"] = servers * run.facts["tensor_parallel"] * max(run.facts.get("pipeline_parallel", 1.0), 1.0)
+    run.facts["gpu_count"] = (
+        servers * run.facts["tensor_parallel"] * at_least_one(run.facts.get("pipeline_parallel", 1.0))
+    )
     run.notes.append(f"{servers} servers behind one address; the batch is the share of one")

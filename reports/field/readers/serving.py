@@ -49,6 +49,11 @@ class Run:
     trap: str = ""
 
 
+def at_least_one(count: float) -> float:
+    """A number of ranks; one when it is not stated."""
+    return count if count >= 1 else 1.0
+
+
 def arrivals(rate: float, concurrency: float, requests: float) -> dict[str, Any]:
     """How requests arrive: at a rate, held at a concurrency, or all at once."""
     if math.isfinite(rate) and rate > 0:
@@ -130,7 +135,7 @@ def _one_value(run: Run, facts: dict[str, Any], metric: str, value: float) -> st
         return ""
     if facts.get("output_tokens", math.nan) <= 1:
         return "tpot_ms of a single output token means nothing"
-    ranks = facts.get("tensor_parallel", math.nan) * max(facts.get("pipeline_parallel", 1.0), 1.0)
+    ranks = facts.get("tensor_parallel", math.nan) * at_least_one(facts.get("pipeline_parallel", 1.0))
     replicas = max(facts.get("gpu_count", math.nan) / ranks, 1.0) if ranks > 0 else 1.0
     together = facts.get("batch_requests", math.nan) * (replicas if replicas > 1 else 1.0)
     if not together > 0:

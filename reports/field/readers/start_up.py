@@ -65,7 +65,8 @@ def start_rows(start: StartUp) -> list[dict[str, Any]]:
         "max_concurrency_x": start.concurrency,
     }
     common = {"source": start.source, **start.facts, "engine": start.engine, "start": "log",
-              "context_tokens": start.context_tokens, "file": str(start.file), "statistic": "log", "trap": trap, "note": "; ".join(notes)}  # fmt: skip
+              "context_tokens": start.context_tokens, "file": str(start.file), "statistic": "log",
+              "trap": trap, "note": "; ".join(notes)}  # fmt: skip
     rows = []
     for metric, value in figures.items():
         if math.isnan(value):

@@ -117,7 +117,8 @@ def _run(found: dict[str, Any], path: Path, line: int) -> Run:
     run.facts = {
         "engine": "tensorrt-llm", "engine_version": text(found.get("version")), "model_name": text(found.get("model")),
         "quantization_name": text(found.get("quantization")), "tensor_parallel": get("tp"),
-        "pipeline_parallel": get("pp"), "gpu_count": cards, "input_tokens": inputs, "output_tokens": output, "requests": requests, "start": "burst",
+        "pipeline_parallel": get("pp"), "gpu_count": cards, "input_tokens": inputs, "output_tokens": output,
+        "requests": requests, "start": "burst",
     }  # fmt: skip
     kv = text(found.get("kv")).lower()
     if kv:

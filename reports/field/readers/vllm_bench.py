@@ -30,7 +30,7 @@ def is_record(data: Any) -> bool:
         "total_token_throughput",
     }
     latency = any(name.split("_")[0] in ("mean", "median") for name in data if isinstance(name, str))
-    return bool(measured & set(data)) and (latency or "completed" in data)
+    return sum((bool(measured & set(data)), latency, "completed" in data)) >= 2
 
 
 def is_offline(data: Any) -> bool:

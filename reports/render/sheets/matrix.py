@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from reports.constraints import CONSTRAINTS, sentence_values
+from reports.constraints import CONSTRAINTS
 from reports.methods import METHODS
 from reports.render.excel_style import MUTED
 from reports.render.formats import COUNT, GENERAL, PERCENT, QUANTITY, NumberKind
@@ -80,15 +80,16 @@ def declare(book: Book) -> Sheet:
 
 def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
     _ = book.translate
-    reasons: dict[str, tuple[str, dict[str, Any]]] = {}
     run = book.run
-    for candidate, code, values in zip(
-        run.excuses["candidate_id"], run.excuses["code"], run.excuses["values"], strict=True
-    ):
-        reasons[str(candidate)] = (str(code), values)
+    said = run.excuses
+    reasons: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
+        (method, candidate): (str(code), values)
+        for method, candidate, code, values in zip(
+            said["method"], said["candidate_id"], said["code"], said["values"], strict=True
+        )
+    }
     words = {True: _("yes"), False: _("no")}
     another = _("Serves; another number of cards meets the demand with fewer cards.")
-    first = run.method.name
     names_of: dict[str, dict[str, str]] = {
         "model": {slug: model.name for slug, model in run.catalog.models.items()},
         "gpu": {slug: gpu.name for slug, gpu in run.catalog.gpus.items()},
@@ -102,11 +103,8 @@ def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
         row: list[object] = []
         for name in names:
             if name == "excuse":
-                found = reasons.get(str(columns["candidate_id"][index])) if columns["method"][index] == first else None
-                if found:
-                    row.append(excuse(book, *found))
-                else:
-                    row.append(another if columns["feasible"][index] else _no_reason(book, frame, index))
+                found = reasons.get((columns["method"][index], columns["candidate_id"][index]))
+                row.append(excuse(book, *found) if found else another)
             elif name == "feasible":
                 row.append(words[bool(columns[name][index])])
             elif name in names_of:
@@ -116,8 +114,3 @@ def _rows(book: Book, names: list[str]) -> Iterator[list[object]]:
                 row.append(None if missing(value) and not columns["feasible"][index] else value)
         yield row
 
-
-def _no_reason(book: Book, frame: Any, index: int) -> str:
-    """A second method keeps only the code: quote the numbers from the row itself."""
-    row = frame.iloc[index].to_dict()
-    return excuse(book, str(row["excuse_code"]), sentence_values(str(row["excuse_code"]), row))

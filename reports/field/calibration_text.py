@@ -1,0 +1,78 @@
+"""A calibration in words and as a record: the error before and after, what moved, what was left out and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reports.field.calibrate import Calibration, errors
+
+MOST_REASONS = 20
+
+_SHOWN = (
+    "file", "line", "model", "gpu", "quantization", "engine", "tensor_parallel", "input_tokens", "output_tokens",
+    "batch_requests", "start", "metric", "value", "statistic", "predicted_before", "predicted_after", "left_out", "note",
+)  # fmt: skip
+
+
+def lines(result: Calibration, written: Sequence[Path] = ()) -> list[str]:
+    """The calibration for a terminal."""
+    made = [f"{len(result.rows)} figures, {result.fitted_rows} of them fitted; measured on {result.date}", ""]
+    made.append(f"{'metric':<22}{'figures':>8}{'median error':>22}{'90th percentile':>22}{'bias':>20}")
+    for row in errors(result).itertuples():
+        median, far = _change(row.median_ape_before, row.median_ape_after), _change(row.p90_ape_before, row.p90_ape_after)
+        bias = _change(row.bias_before, row.bias_after, signed=True)
+        made.append(f"{row.metric:<22}{row.rows:>8}{median:>22}{far:>22}{bias:>20}")
+    made.append("")
+    for each in result.coefficients:
+        if each.seen:
+            change = f" ({each.value / each.shipped - 1:+.1%})" if each.shipped else ""
+            interval = f"90 % interval {each.low:.4g} to {each.high:.4g}"
+            made.append(f"{each.name}: {each.shipped:.4g} -> {each.value:.4g}{change}, {interval}")
+    unseen = [each.name for each in result.coefficients if not each.seen]
+    if unseen:
+        made.append(f"not visible in these data, unchanged: {', '.join(unseen)}")
+    reasons = left_out(result)
+    if reasons:
+        made += ["", "left out of the fit:"]
+        made += [f"  {each['file']}:{each['line']}: {each['reason']} ({each['figures']} figures)" for each in reasons]
+    made += [""] * bool(written) + [str(path) for path in written]
+    return made
+
+
+def left_out(result: Calibration) -> list[dict[str, Any]]:
+    """Reasons with the first place and how many figures; those that change nothing for the reader are not listed."""
+    rows = result.rows[(result.rows["left_out"] != "") & ~result.rows["left_out"].str.startswith(("same ", "compared"))]
+    made = []
+    for reason, part in rows.groupby("left_out", sort=False):
+        first = part.iloc[0]
+        line = 1 if math.isnan(first["line"]) else int(first["line"])
+        made.append({"file": str(first["file"]), "line": line, "reason": reason, "figures": len(part)})
+    rest = made[MOST_REASONS:]
+    if rest:
+        more = sum(each["figures"] for each in rest)
+        made = [*made[:MOST_REASONS], {"file": "…", "line": 0, "reason": f"{len(rest)} more reasons", "figures": more}]
+    return made
+
+
+def record(result: Calibration, written: Sequence[Path] = ()) -> dict[str, Any]:
+    """The calibration for other programs."""
+    return {
+        "date": result.date,
+        "rows": len(result.rows),
+        "fitted_rows": result.fitted_rows,
+        "errors": errors(result).to_dict("records"),
+        "coefficients": [vars(each) for each in result.coefficients],
+        "left_out": left_out(result),
+        "figures": result.rows[list(_SHOWN)].to_dict("records"),
+        "files": [str(path) for path in written],
+    }
+
+
+def _change(before: float, after: float, *, signed: bool = False) -> str:
+    if math.isnan(before):
+        return "not predicted"
+    sign = "+" if signed else ""
+    return f"{before:{sign}.1%} -> {after:{sign}.1%}"

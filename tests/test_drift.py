@@ -1,0 +1,88 @@
+"""Drift: two calibrations are compared by their coefficients and by what they do to typical answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.catalog.read import read_catalog
+from reports.errors import InputError
+from reports.field.drift import REFERENCES, compare, lines, references
+
+HEAD = "name,region,currency,low,mid,high,unit,basis,source,locator,checked_on,note\n"
+
+
+def an_overlay(folder: Path, name: str, **coefficients: tuple[float, float, float]) -> Path:
+    place = folder / name
+    place.mkdir()
+    (place / "sources.csv").write_text(
+        f"id,title,locator,licence,checked_on\n{name},Own runs,a file,own work,2026-09-30\n", encoding="utf-8"
+    )
+    units = {"eta_weights": "ratio", "kernel_floor_us": "us"}
+    rows = [
+        f"{key},global,,{low},{mid},{high},{units[key]},measured,{name},,2026-09-30,\n"
+        for key, (low, mid, high) in coefficients.items()
+    ]
+    (place / "assumptions.csv").write_text(HEAD + "".join(rows), encoding="utf-8")
+    return place
+
+
+def test_every_reference_is_in_the_catalog() -> None:
+    rows = references(read_catalog())
+    assert len(rows) == 2 * len(REFERENCES)
+
+
+def test_from_to_and_change(tmp_path: Path) -> None:
+    # 2 % below the shipped share of bandwidth, which lies inside its interval
+    shipped = read_catalog().assumptions["eta_weights", "global"].mid
+    drift = compare([an_overlay(tmp_path, "q3", eta_weights=(0.5 * shipped, 0.98 * shipped, shipped))])
+    moved = drift.coefficients.set_index("name")
+    assert list(moved.index) == ["eta_weights"]
+    row = moved.loc["eta_weights"]
+    assert (row["before"], row["after"]) == (shipped, 0.98 * shipped)
+    assert row["change"] == pytest.approx(-0.02)
+    assert bool(row["inside"])
+    # dense weights are a part of a step: not faster, and slower by less than the coefficient itself
+    tokens = drift.answers[drift.answers["metric"] == "tpot_ms"]["change"]
+    assert ((tokens >= 0) & (tokens < 1 / 0.98 - 1)).all()
+    assert tokens.max() > 0.005
+    assert drift.within
+    assert "within 10%" in lines(drift)[-1]
+    assert "NOT" not in lines(drift)[-1]
+
+
+def test_two_quarters_and_a_large_move(tmp_path: Path) -> None:
+    third = an_overlay(tmp_path, "q3", eta_weights=(0.80, 0.83, 0.86), kernel_floor_us=(5.4, 5.6, 5.8))
+    fourth = an_overlay(tmp_path, "q4", eta_weights=(0.50, 0.55, 0.60), kernel_floor_us=(5.4, 5.6, 5.8))
+    drift = compare([third, fourth])
+    assert list(drift.coefficients["name"]) == ["eta_weights"]  # the other one is the same in both
+    row = drift.coefficients.iloc[0]
+    assert (row["before"], row["after"]) == (0.83, 0.55)
+    assert not row["inside"]
+    assert not drift.within
+    assert "NOT within" in lines(drift)[-1]
+
+
+def test_the_same_twice_is_no_drift(tmp_path: Path) -> None:
+    third = an_overlay(tmp_path, "q3", eta_weights=(0.80, 0.83, 0.86))
+    drift = compare([third, third])
+    assert drift.coefficients.empty
+    assert (drift.answers["change"] == 0).all()
+    assert "no coefficient moved" in lines(drift)
+
+
+def test_a_coefficient_that_the_later_overlay_lacks_returns_to_the_shipped_one(tmp_path: Path) -> None:
+    third = an_overlay(tmp_path, "q3", eta_weights=(0.80, 0.83, 0.86))
+    fourth = an_overlay(tmp_path, "q4", kernel_floor_us=(5.4, 5.6, 5.8))
+    moved = compare([third, fourth]).coefficients.set_index("name")
+    assert moved.loc["eta_weights", "after"] == read_catalog().assumptions["eta_weights", "global"].mid
+
+
+def test_what_is_not_an_overlay(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        compare([tmp_path / "missing"])
+    with pytest.raises(InputError, match="holds no coefficients"):
+        compare([tmp_path])
+    with pytest.raises(InputError, match="one overlay or two"):
+        compare([])
