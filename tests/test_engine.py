@@ -177,8 +177,8 @@ def test_requests_longer_than_the_context_say_so(catalog: Catalog) -> None:
     sets = ["workload.input_tokens={distribution: fixed, tokens: 200000}", "targets.ttft_ms=60000"]
     found = pipeline.evaluate(read_scenario(SCENARIOS / "capacity-proposal.yaml", catalog, sets=sets), catalog)
     excuse = results_frame(found)["excuse"]
-    # fixed 200,000 tokens, and the 95th percentile of a normal distribution with mean 300 and deviation 100
-    assert excuse.str.contains("Requests of 200,464 tokens .P95. exceed the context of llama-3.3-70b", regex=True).any()
+    # 200,000 tokens, and the P95 of a normal (300, 100) cut off at zero: 300 + 100 x 1.6455 = 464.6
+    assert excuse.str.contains("Requests of 200,465 tokens .P95. exceed the context of llama-3.3-70b", regex=True).any()
     assert not found.candidates["feasible"].any()
     assert len(found.shortlist) == 0
 
