@@ -212,9 +212,9 @@ def matrix(
 @app.command()
 def calibrate(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Benchmark results, server logs or our CSV.", show_default=False)
+        list[Path], typer.Argument(metavar="FILE...", help="Benchmark results, logs, our CSV.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Overlay catalog to write.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Overlay to write; without: none.")] = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="Model, where the files do not say.")] = "",
     gpu: Annotated[str, typer.Option(metavar="NAME", help="Card.")] = "",
     tp: Annotated[float | None, typer.Option(metavar="CARDS", help="Cards that share the model.")] = None,
@@ -241,11 +241,50 @@ def calibrate(
         input_tokens=input_tokens, output_tokens=output_tokens, kv_cache=kv_cache, interconnect=interconnect,
     )  # fmt: skip
     result = fit_to_files(files, book, given, date=date)
-    written = overlay.write(result, book, out)
+    if not (quiet or as_json):
+        print("\n".join(calibration_text.lines(result)))
+    written = overlay.write(result, book, out) if out else ()
     if as_json:
-        print(_json(calibration_text.record(result, written)))
+        print(as_json_text(calibration_text.record(result, written)))
+    elif written and not quiet:
+        print_result(written, ())
+
+
+@app.command()
+def validate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Measured rows; without: the shipped table.")
+    ] = None,
+    leave_out: Annotated[
+        str, typer.Option("--leave-out", metavar="model|gpu|engine", help="Refit without each group, then predict it.")
+    ] = "",
+    drift: Annotated[
+        list[Path] | None, typer.Option("--drift", metavar="OVERLAY", help="Compare calibrations, older first.")
+    ] = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Compare predictions with measured rows: errors by metric, source, model, card, engine, precision, batch."""
+    if drift:
+        from reports.field import drift as drifting
+
+        compared = drifting.compare([*drift, *(files or [])])
+        if as_json:
+            print(as_json_text(drifting.record(compared)))
+        elif not quiet:
+            print("\n".join(drifting.lines(compared)))
+        return
+    from reports.field import fit, physics, predict, score
+
+    book = _catalog(catalog)
+    rows = physics.load(files or [], book)
+    found = fit.leave_one_out(rows, book, leave_out) if leave_out else predict.predict(rows, book)
+    found = score.prepare(found)
+    if as_json:
+        print(as_json_text(score.to_json(found)))
     elif not quiet:
-        print("\n".join(calibration_text.lines(result, written)))
+        print(score.text(found))
 
 
 @catalog_app.command("list")
@@ -370,7 +409,7 @@ def run_command(arguments: Sequence[str]) -> int:
             _fail(error.problems, "--json" in arguments)
         except typer.Exit as leave:
             return leave.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # typer turns the first into the second
         complain("interrupted; what was written before stands")
         return INTERRUPTED
     except BrokenPipeError:

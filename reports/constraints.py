@@ -1,7 +1,9 @@
 """What a candidate must satisfy, as records; and why it cannot, as codes with a sentence each.
 
 A code is a small integer in frames and a sentence where it is shown. Sentences are English message ids with named
-numbers; the renderers translate them.
+numbers; the renderers translate them. To add a constraint, add one record: feasibility, the binding constraint, the
+verdicts, the proof in the PDF and the Checks sheet follow. One with a ``capacity`` must also be an argument of the
+method's limit formula (a test says so); one without is a plain yes or no.
 """
 
 from __future__ import annotations
@@ -15,48 +17,95 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reports.constants import GIB_PER_GB
+from reports.errors import GpubookError
 from reports.matrix import CONTEXT_TOO_LONG, HEADS, MISSING_FACT, NO_LINK, NO_NVLINK, STATIC_EXCUSES
+from reports.methods import Block
+
+LOAD = "load"
+"""Stands for the number of requests a replica runs at the operating point in question."""
+
+TOLERANCE = 1e-9
+"""Relative: a bound met to the last bit of a binary fraction is met."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """One limit: how many requests it alone allows (``capacity``), and what must hold at the recommended load."""
+    """``value`` must not exceed ``bound``. Names are columns; the sentence is said of a candidate that cannot hold it.
+
+    ``capacity`` is the column that says how many requests this constraint alone allows; blank for a yes or no.
+    """
 
     name: str
     label: str
-    capacity: str
     value: str
     bound: str
     unit: str
+    code: str
+    sentence: str
+    quotes: tuple[str, ...] = ()
+    capacity: str = ""
 
+    def value_at(self, point: Block) -> str:
+        """The frame column of the value at an operating point of the step chain."""
+        if self.value == LOAD:
+            return point.batch
+        return point.resolve(self.value)
+
+
+NO_REQUEST_FITS = "no-request-fits"
+_ROOM = "After the weights {kv_room_gib} GiB a card are left; one request needs {kv_request_gib} GiB."
 
 CONSTRAINTS: dict[str, tuple[Constraint, ...]] = {
     "roofline": (
-        Constraint("memory", "Memory", "memory_requests", "recommended_requests", "memory_requests", "requests"),
-        Constraint("engine", "Engine batch limit", "engine_requests", "recommended_requests", "engine_requests",
-                   "requests"),
-        Constraint("tpot", "TPOT target", "tpot_requests", "tpot_ms", "tpot_target_ms", "ms"),
-        Constraint("ttft", "TTFT target", "ttft_requests", "ttft_ms", "ttft_target_ms", "ms"),
+        Constraint(
+            name="memory", label="Memory", value=LOAD, bound="memory_requests", unit="requests",
+            capacity="memory_requests", code=NO_REQUEST_FITS, sentence=_ROOM,
+        ),
+        Constraint(
+            name="engine", label="Engine batch limit", value=LOAD, bound="engine_requests", unit="requests",
+            capacity="engine_requests", code="engine-limit", sentence="The engine schedules no request at all.",
+        ),
+        Constraint(
+            name="ttft", label="TTFT target", value="ttft_ms", bound="ttft_target_ms", unit="ms",
+            capacity="ttft_requests", code="ttft-target", quotes=("ttft_ms", "ttft_target_ms"),
+            sentence="First token after {ttft_ms} ms with a single request; the target is {ttft_target_ms} ms.",
+        ),
+        Constraint(
+            name="tpot", label="TPOT target", value="tpot_ms", bound="tpot_target_ms", unit="ms",
+            capacity="tpot_requests", code="tpot-target", quotes=("tpot_ms", "tpot_target_ms"),
+            sentence="{tpot_ms} ms per token with a single request; the target is {tpot_target_ms} ms.",
+        ),
     ),
     "rule-of-thumb": (
-        Constraint("memory", "Memory", "memory_concurrency", "recommended_concurrency", "memory_concurrency",
-                   "requests"),
-        Constraint("prefill", "Prefill compute", "prefill_concurrency", "recommended_concurrency",
-                   "prefill_concurrency", "requests"),
-        Constraint("decode", "Memory bandwidth", "decode_concurrency", "recommended_concurrency", "decode_concurrency",
-                   "requests"),
+        Constraint(
+            name="memory", label="Memory", value="recommended_concurrency", bound="memory_concurrency",
+            unit="requests", capacity="memory_concurrency", code=NO_REQUEST_FITS, sentence=_ROOM,
+        ),
+        Constraint(
+            name="prefill", label="Prefill compute", value="recommended_concurrency", bound="prefill_concurrency",
+            unit="requests", capacity="prefill_concurrency", code="prefill-too-slow",
+            quotes=("prefill_requests_per_s",), sentence="Prefill takes {prefill_requests_per_s} requests a second.",
+        ),
+        Constraint(
+            name="decode", label="Memory bandwidth", value="recommended_concurrency", bound="decode_concurrency",
+            unit="requests", capacity="decode_concurrency", code="bandwidth-too-low", quotes=("decode_concurrency",),
+            sentence="Memory bandwidth carries {decode_concurrency} requests at the promised token rate.",
+        ),
     ),
 }  # fmt: skip
+"""By method, the one that is furthest from working first: a candidate is rejected by the first that it breaks."""
 
 WEIGHTS = "weights-do-not-fit"
-NO_REQUEST_FITS = "no-request-fits"
-TTFT_MISSED = "ttft-target"
-TPOT_MISSED = "tpot-target"
 STAGES_STARVE = "pipeline-starves"
+NO_LOAD = "no-load"
 
 LAYOUT_EXCUSES: tuple[str, ...] = (
-    *STATIC_EXCUSES, WEIGHTS, NO_REQUEST_FITS, TTFT_MISSED, TPOT_MISSED, STAGES_STARVE,
-)  # fmt: skip
+    *STATIC_EXCUSES,
+    WEIGHTS,
+    *dict.fromkeys(record.code for records in CONSTRAINTS.values() for record in records),
+    STAGES_STARVE,
+    NO_LOAD,
+)
 """All codes; the index is the number in frames, and a larger one came closer to working."""
 
 SENTENCES: dict[str, str] = {
@@ -66,15 +115,16 @@ SENTENCES: dict[str, str] = {
     NO_LINK: "No measured link for {unit_cards} × {gpu} over {interconnect}.",
     HEADS: "{attention_heads} attention heads do not split over {tensor_parallel} cards.",
     WEIGHTS: "Weights and overhead need {needed_gib} GiB a card; the engine may use {available_gib} GiB.",
-    NO_REQUEST_FITS: "After the weights {kv_room_gib} GiB a card are left; one request needs {kv_request_gib} GiB.",
-    TTFT_MISSED: "First token after {ttft_ms} ms with a single request; the target is {ttft_target_ms} ms.",
-    TPOT_MISSED: "{tpot_ms} ms per token with a single request; the target is {tpot_target_ms} ms.",
+    **{record.code: record.sentence for records in CONSTRAINTS.values() for record in records},
     STAGES_STARVE: "Within the targets, {pipeline_parallel} pipeline stages would have less than one request each.",
+    NO_LOAD: "After the safety margin not one request is left that keeps every constraint.",
     "no-price": "Needs {cards} cards; neither a rental offer nor a purchase price is on file.",
     "dearer": "Needs {cards} cards at {monthly_amount} a month, {more_share} more than the winner.",
     "winner": "Needs {cards} cards at {monthly_amount} a month: the cheapest that meets the targets.",
 }
 """Message id of every code."""
+
+_ROOM_COLUMN = {"roofline": "kv_room_gib", "rule-of-thumb": "kv_space_gb"}
 
 
 def feasibility(method: str, values: Mapping[str, Any]) -> NDArray[np.int64]:
@@ -85,38 +135,41 @@ def feasibility(method: str, values: Mapping[str, Any]) -> NDArray[np.int64]:
     def mark(condition: Any, excuse: str) -> None:
         code[np.broadcast_to(condition, code.shape) & (code == 0)] = LAYOUT_EXCUSES.index(excuse)
 
-    if method == "rule-of-thumb":
-        mark(np.isnan(capacity), MISSING_FACT)
-        mark(values["kv_space_gb"] <= 0, WEIGHTS)
-        mark(values["memory_concurrency"] < 1, NO_REQUEST_FITS)
-        mark(capacity < 1, TPOT_MISSED)
-        return code
-    mark(np.mod(values["attention_heads"], values["tensor_parallel"]) != 0, HEADS)
+    if method == "roofline":
+        mark(np.mod(values["attention_heads"], values["tensor_parallel"]) != 0, HEADS)
     mark(np.isnan(capacity), MISSING_FACT)
-    mark(values["kv_room_gib"] <= 0, WEIGHTS)
-    mark(values["memory_requests"] < 1, NO_REQUEST_FITS)
-    mark(values["ttft_requests"] < 1, TTFT_MISSED)
-    mark(values["tpot_requests"] < 1, TPOT_MISSED)
-    ranks = np.asarray(values["pipeline_parallel"]) * np.asarray(values["data_parallel"])
-    mark(values["recommended_requests"] < ranks, STAGES_STARVE)
+    mark(values[_ROOM_COLUMN[method]] <= 0, WEIGHTS)
+    for record in CONSTRAINTS[method]:
+        if record.capacity:
+            mark(values[record.capacity] < 1, record.code)
+        else:
+            mark(~(values[record.value] <= values[record.bound] * (1 + TOLERANCE)), record.code)
+    if method == "roofline":
+        ranks = np.asarray(values["pipeline_parallel"]) * np.asarray(values["data_parallel"])
+        mark(values["recommended_requests"] < ranks, STAGES_STARVE)
+    mark(capacity < 1, NO_LOAD)
     return code
 
 
 def binding(method: str, frame: pd.DataFrame) -> pd.Series:
     """Name of the constraint that allows the fewest requests, blank where the row is infeasible."""
-    records = CONSTRAINTS[method]
+    records = [record for record in CONSTRAINTS[method] if record.capacity]
     capacities = np.column_stack([frame[record.capacity].to_numpy(dtype=np.float64) for record in records])
     names = np.array([record.name for record in records], dtype=object)
     least = names[np.argmin(np.nan_to_num(capacities, nan=np.inf), axis=1)]
     return pd.Series(np.where(frame["feasible"], least, ""), index=frame.index, dtype=object)
 
 
-def verdicts(method: str, options: pd.DataFrame) -> pd.DataFrame:
-    """Long: every constraint of every feasible option, with value, bound, unit and slack (>= 0 means it holds)."""
+def verdicts(method: str, point: Block, options: pd.DataFrame) -> pd.DataFrame:
+    """Long: every constraint of every feasible option at its recommended load: value, bound, unit, slack, passed.
+
+    Slack is relative and >= 0 where the constraint holds. A feasible option that breaks one means that the limit
+    formula of the method forgot it: GpubookError names the constraint, and nothing is delivered.
+    """
     feasible = options[options["feasible"]]
     parts = []
     for record in CONSTRAINTS[method]:
-        value = feasible[record.value].to_numpy(dtype=np.float64)
+        value = feasible[record.value_at(point)].to_numpy(dtype=np.float64)
         bound = feasible[record.bound].to_numpy(dtype=np.float64)
         with np.errstate(all="ignore"):
             slack = np.where(bound > 0, 1 - value / bound, np.nan)
@@ -129,11 +182,20 @@ def verdicts(method: str, options: pd.DataFrame) -> pd.DataFrame:
                     "bound": bound,
                     "unit": record.unit,
                     "slack": slack,
-                    "passed": slack >= 0,
+                    "passed": slack >= -TOLERANCE,
                 }
             )
         )
-    return pd.concat(parts, ignore_index=True)
+    found = pd.concat(parts, ignore_index=True)
+    broken = found[~found["passed"]]
+    if len(broken):
+        first = broken.iloc[0]
+        raise GpubookError(
+            f"constraint {first['constraint']} does not hold at the recommended load of {first['option_id']} "
+            f"({first['value']:.4g} against {first['bound']:.4g} {first['unit']}): "
+            "the method's limit formula leaves it out"
+        )
+    return found
 
 
 QUOTED: dict[str, tuple[str, ...]] = {
@@ -141,10 +203,9 @@ QUOTED: dict[str, tuple[str, ...]] = {
     MISSING_FACT: ("gpu",),
     NO_LINK: ("unit_cards", "gpu", "interconnect"),
     HEADS: ("attention_heads", "tensor_parallel"),
-    NO_REQUEST_FITS: ("kv_room_gib", "kv_request_gib"),
-    TTFT_MISSED: ("ttft_ms", "ttft_target_ms"),
-    TPOT_MISSED: ("tpot_ms", "tpot_target_ms"),
     STAGES_STARVE: ("pipeline_parallel",),
+    **{record.code: record.quotes for records in CONSTRAINTS.values() for record in records},
+    NO_REQUEST_FITS: ("kv_room_gib", "kv_request_gib"),
 }
 """Columns that a sentence quotes as they are; the other sentences quote what ``quoted`` derives."""
 
@@ -159,6 +220,9 @@ def quoted(code: str, method: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
     elif code == WEIGHTS:
         needed = rows["weights_gib"] + rows["overhead_gib"]
         named = {"needed_gib": needed, "available_gib": rows["kv_room_gib"] + needed}
+    elif code == TPOT_MISSED and method == "rule-of-thumb":
+        share = rows[["prefill_concurrency", "decode_concurrency"]].min(axis=1) * rows["safety_factor"]
+        named = {"tpot_ms": rows["tpot_ms"] / share, "tpot_target_ms": rows["tpot_ms"]}
     elif code == NO_REQUEST_FITS and method == "rule-of-thumb":
         named = {
             "kv_room_gib": rows["kv_space_gb"] / GIB_PER_GB,
@@ -176,6 +240,6 @@ def sentence(code: str, values: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    if not isinstance(value, int | float | np.number):
+    if not isinstance(value, int | float):
         return str(value)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,11 +1,15 @@
-"""The evidence chain of one candidate: each formula with its numbers, and where every input comes from."""
+"""The evidence chain of one candidate: capacity, cards and money, each formula with its numbers and its sources.
+
+An option of the short list is shown as the report has it. Any other candidate is priced and dated here by the same
+stages; what it lacks (a price, a feasible load) is said and its formulas are left out.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -15,10 +19,17 @@ import pandas as pd
 
 from reports.columns import LEAF, fact_reference
 from reports.constraints import SENTENCES, sentence
+from reports.cost import eligibility, purchases, timeline
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH, CashRow
+from reports.cost.offers import attach
+from reports.evaluate import evaluate_frame
+from reports.facts import collect
 from reports.formulas.meta import Formula, info
 from reports.methods import METHODS, Block, Method
+from reports.recommend import OPTION
 from reports.run import Run
 
+_REASONS = {**eligibility.REASONS, **purchases.REASONS}
 _FOUND = {"layout": "chosen by the search for the best layout", "solved": "found by a search, proved by the formulas"}
 
 
@@ -59,6 +70,8 @@ class Evidence:
     title: str
     feasible: bool
     excuse: str
+    notes: tuple[str, ...]
+    """What a reader of this candidate must know besides: which candidate stands for its option, what has no price."""
     steps: tuple[Step, ...]
     inputs: tuple[Input, ...]
 
@@ -67,42 +80,71 @@ class Evidence:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class _Row:
+    """One candidate with every column that can be had for it."""
+
+    values: dict[str, Any]
+    facts: pd.DataFrame
+    months: pd.DataFrame
+    blocks: tuple[Block, ...]
+
+
 def evidence(run: Run, candidate_id: str) -> list[Evidence]:
     """The evidence of a candidate, one record a method of the scenario; empty when there is no such candidate."""
-    found = []
-    for _, plain in run.candidates[run.candidates["candidate_id"] == candidate_id].iterrows():
-        method = METHODS[str(plain["method"])]
-        row, blocks = _fullest(run, method, plain)
-        found.append(_evidence(run, method, row, blocks))
-    return found
+    candidates = run.candidates
+    return [
+        _evidence(run, METHODS[str(candidates.loc[index, "method"])], candidates.loc[[index]])
+        for index in candidates.index[candidates["candidate_id"] == candidate_id]
+    ]
 
 
-def _fullest(run: Run, method: Method, plain: pd.Series) -> tuple[dict[str, Any], Sequence[Block]]:
-    """The row with the most columns: on the short list, among the options, or as a candidate."""
+def _whole(run: Run, method: Method, candidate: pd.DataFrame) -> _Row:
+    """The candidate as the report has it, or priced by the same stages; an infeasible one has no money."""
+    blocks = (*method.blocks(), *COST_BLOCKS)
     if method.name == run.method.name:
-        for frame in (run.shortlist, run.options):
-            rows = frame[frame["candidate_id"] == plain["candidate_id"]]
-            if len(rows):
-                return {**plain.to_dict(), **rows.iloc[0].to_dict()}, run.blocks
-    return plain.to_dict(), tuple(method.blocks())
+        listed = run.shortlist[run.shortlist["candidate_id"] == candidate["candidate_id"].iloc[0]]
+        if len(listed):
+            months = run.timelines[run.timelines["option_id"] == listed["option_id"].iloc[0]]
+            return _Row({**candidate.iloc[0].to_dict(), **listed.iloc[0].to_dict()}, run.facts, months, blocks)
+    known = run.facts if method.name == run.method.name else collect(run.scenario, run.catalog, method).frame
+    if not candidate["feasible"].iloc[0]:
+        without = tuple(block for block in method.blocks() if not block.point)
+        return _Row(candidate.iloc[0].to_dict(), known, pd.DataFrame(), without)
+    named = candidate.reset_index(drop=True).assign(option_id=_option(candidate))
+    priced, prices, _ = attach(named, run.scenario, run.catalog)
+    full = evaluate_frame(evaluate_frame(priced, COST_BLOCKS), method.proofs)
+    months, results = timeline.evaluate(full)
+    facts = pd.concat([known, prices], ignore_index=True)
+    return _Row({**full.iloc[0].to_dict(), **results.iloc[0].to_dict()}, facts, months, blocks)
 
 
-def _evidence(run: Run, method: Method, row: Mapping[str, Any], blocks: Sequence[Block]) -> Evidence:
+def _option(candidate: pd.DataFrame) -> str:
+    return ".".join(str(candidate[axis].iloc[0]) for axis in OPTION)
+
+
+def _evidence(run: Run, method: Method, candidate: pd.DataFrame) -> Evidence:
+    whole = _whole(run, method, candidate)
+    row = whole.values
     facts = {
-        (str(fact["scope"]), str(fact["key"]), str(fact["column"])): fact for fact in run.facts.to_dict("records")
+        (str(fact["scope"]), str(fact["key"]), str(fact["column"])): fact for fact in whole.facts.to_dict("records")
     }
     steps: list[Step] = []
     inputs: dict[str, Input] = {}
-    for block in blocks:
+    for block in whole.blocks:
         for function in block.formulas:
             made = block.column(info(function).name)
-            if made not in row:
-                continue
+            if made not in row or (block in COST_BLOCKS and pd.isna(row[made])):
+                continue  # money without a price: a note says why
             read = {name: block.resolve(name) for name in info(function).inputs}
             steps.append(_step(block, function, made, read, row))
             for column in read.values():
                 if column in LEAF and column not in inputs:
                     inputs[column] = _input(column, row, facts)
+    if len(whole.months):
+        steps += _cashflow(whole)
+        for column in {name: None for each in CASHFLOW for name in each.reads if name in LEAF}:
+            inputs.setdefault(column, _input(column, row, facts))
     code = str(row.get("excuse_code") or "")
     return Evidence(
         candidate_id=str(row["candidate_id"]),
@@ -110,9 +152,55 @@ def _evidence(run: Run, method: Method, row: Mapping[str, Any], blocks: Sequence
         title=method.title,
         feasible=bool(row["feasible"]),
         excuse=_excuse(run, str(row["candidate_id"]), code),
+        notes=tuple(_notes(run, method, candidate, row)),
         steps=tuple(steps),
         inputs=tuple(inputs.values()),
     )
+
+
+def _notes(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, Any]) -> Iterator[str]:
+    if method.name == run.method.name:
+        stand_in = run.options.loc[run.options["option_id"] == _option(candidate), "candidate_id"]
+        if len(stand_in) and stand_in.iloc[0] != row["candidate_id"]:
+            yield f"In the report {stand_in.iloc[0]} stands for its option: of its counts it needs the fewest cards."
+    if not row["feasible"]:
+        yield "Not priced: it cannot serve the demand."
+    for way in ("rent", "buy"):
+        reason = str(row.get(f"{way}_reason") or "")
+        if reason:
+            values = {"gpu": row["gpu"], **row[f"{way}_reason_values"]}
+            yield f"No price to {way}: {_REASONS[reason].format(**values)}"
+
+
+def _cashflow(whole: _Row) -> Iterator[Step]:
+    """The rows of the timeline in its last month, then the figures drawn from all months."""
+    last = whole.months.iloc[-1].to_dict()
+    title = "Cash flow over the horizon"
+    for row in (*CASHFLOW, *CASHFLOW_RESULTS):
+        monthly = row.column in last
+        value = last[row.column] if monthly else whole.values[row.column]
+        if pd.isna(value) and any(pd.isna(_last(whole.values, last, name)) for name in row.reads):
+            continue
+        if row.formula is not None:
+            formula = written(row.formula, {name: name for name in row.reads})
+            numbers = written(row.formula, {name: number(_last(whole.values, last, name)) for name in row.reads})
+            numbers += f" in month {last[MONTH]}"
+        else:
+            formula = f"{row.aggregate.name if row.aggregate else ''}({', '.join(row.reads)})"
+            numbers = f"over the months 0 to {last[MONTH]}: {row.aggregate.doc if row.aggregate else ''}"
+        yield Step(title, row.column, row.label, formula, numbers, _plain(value), row.unit, _sources(row))
+
+
+def _last(values: Mapping[str, Any], last: Mapping[Any, Any], name: str) -> Any:
+    return last[name] if name in last else values[name]
+
+
+def _sources(row: CashRow) -> tuple[str, ...]:
+    """An aggregate has the sources of the rows it adds up."""
+    if row.formula is not None:
+        return info(row.formula).sources
+    read = [each for each in CASHFLOW if each.column in row.reads and each.formula is not None]
+    return tuple(dict.fromkeys(source for each in read if each.formula for source in info(each.formula).sources))
 
 
 def _excuse(run: Run, candidate_id: str, code: str) -> str:
@@ -221,6 +309,7 @@ def as_text(found: Evidence) -> str:
     """The evidence as lines for a terminal."""
     lines = [f"{found.candidate_id}", f"method: {found.method} ({found.title})"]
     lines.append("feasible: yes" if found.feasible else f"feasible: no. {found.excuse}")
+    lines += found.notes
     block = ""
     for step in found.steps:
         if step.block != block:

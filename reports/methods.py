@@ -71,6 +71,11 @@ class Method:
     pooled: bool = False
     """All cards of a unit work as one pool: no layouts are searched."""
 
+    def points(self) -> tuple[Block, ...]:
+        """The step chain at each operating point, the recommended load first; one plain block when there is none."""
+        chained = tuple(block for block in (*self.after, *self.proofs) if block.batch)
+        return chained or self.before[-1:]
+
     def blocks(self) -> Iterator[Block]:
         """All blocks in reading order, proofs after the capacity they prove."""
         yield from self.before

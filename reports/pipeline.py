@@ -53,7 +53,7 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         blocks=(*method.blocks(), *COST_BLOCKS),
         timelines=timelines,
         cost_lines=cost_lines(shortlist, timelines, scenario),
-        verdicts=verdicts(method.name, marked),
+        verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
         warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
     )

@@ -27,12 +27,15 @@ T = TypeVar("T", bound=BaseModel)
 
 MAX_BYTES = 2_000_000
 MAX_DEPTH = 20
+MAX_VALUES = 10_000
 _MAX_DIGITS = 18
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _DECIMAL = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]")
+UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""What no output can hold: XML, and so a workbook, has no such characters."""
 _WORDS = {"true": True, "false": False, "null": None, "": None}
 
 
@@ -124,13 +127,11 @@ def parse(text: str, file: str) -> YamlDocument:
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = "is not valid YAML: " + " ".join(part for part in (error.context, error.problem) if part)
-        if "nesting depth" in message:
-            message = "is nested too deeply"
+        reason = " ".join(part for part in (error.context, error.problem) if part)
         builder.problems.append(
             Problem(
                 file,
-                f"is not valid YAML: {message}",
+                "is nested too deeply" if "nesting depth" in reason else f"is not valid YAML: {reason}",
                 mark.line + 1 if mark else None,
                 mark.column + 1 if mark else None,
                 hint=_syntax_hint(text, mark),
@@ -238,6 +239,9 @@ class _Builder:
             self._problem(event, "an alias", read=f"*{event.anchor}", expected="the value itself")
         elif event.anchor:
             self._problem(event, "an anchor", read=f"&{event.anchor}", expected="a value without one")
+        if len(self.positions) >= MAX_VALUES:
+            self._problem(event, "holds too many values", expected=f"at most {MAX_VALUES:,} in one file")
+            raise InputError(self.problems)
         if getattr(event, "tag", None):
             self._problem(event, "a tag", read=event.tag, expected="a plain value")
         if self._open and isinstance(self._open[-1][1], dict) and self._key[-1] is None:
@@ -314,6 +318,10 @@ class _Builder:
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
         if event.style:  # quoted or a block: text
+            found = UNSHOWABLE.search(text)
+            if found:
+                self._problem(event, "a control character in a text", read=f"U+{ord(found.group()):04X}",
+                              expected="text that can be shown", hint="take out the escape, such as \\0 or \\x1b")
             return text
         if text in _WORDS:
             return _WORDS[text]

@@ -11,38 +11,87 @@ from pathlib import Path
 
 from reports.errors import InputError, Problem
 
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed run left is not cleared
+    fcntl = None  # type: ignore[assignment]
+
+DRAFT, OLD = "draft", "old"
+
 
 @contextmanager
 def replace_folder(folder: Path) -> Iterator[Path]:
     """A draft folder to write into, which takes the place of ``folder`` when the block ends without an error.
 
     Until then, and after any error or interruption, what stood in ``folder`` stays as it was. Draft and old folder are
-    hidden siblings, so that each rename stays inside one file system.
+    hidden siblings, so that each rename stays inside one file system. A draft is locked as long as its process lives;
+    what a killed process left is cleared by the next run, which also puts back a report that was killed in mid-swap.
     """
     folder = Path(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.draft.", dir=folder.parent))
+        _refuse_file(folder)
+        _clear_remains(folder)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{DRAFT}.", dir=folder.parent))
     except OSError as error:
         raise InputError(
             Problem(str(folder), f"cannot be written: {error.strerror or error}", expected="a folder that can be made",
                     hint="choose another with --out")
         ) from None
+    lock = _lock(draft)
     try:
         draft.chmod(0o777 & ~_umask())
         yield draft
         _swap(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _refuse_file(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(Problem(str(folder), "is a file", expected="a folder", hint="choose another with --out"))
+
+
+def _lock(folder: Path) -> int | None:
+    """A handle that holds the folder's lock until it is closed or the process ends; None when another has it."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _clear_remains(folder: Path) -> None:
+    """Remove drafts and old reports of processes that no longer live; put back a report if none stands."""
+    for kind in (OLD, DRAFT):
+        for left in sorted(folder.parent.iterdir()):
+            if not left.name.startswith(f".{folder.name}.{kind}.") or not left.is_dir():
+                continue
+            lock = _lock(left)
+            if lock is None:
+                continue
+            if kind == OLD and (left / folder.name).is_dir() and not folder.exists():
+                (left / folder.name).rename(folder)
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
 
 
 def _swap(draft: Path, folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError(Problem(str(folder), "is a file", expected="a folder", hint="choose another with --out"))
+    _refuse_file(folder)
     if not folder.exists():
         draft.rename(folder)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{OLD}.", dir=folder.parent))
+    lock = _lock(old)
     try:
         folder.rename(old / folder.name)
         try:
@@ -53,6 +102,8 @@ def _swap(draft: Path, folder: Path) -> None:
     finally:
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:

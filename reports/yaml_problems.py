@@ -15,6 +15,9 @@ from reports.errors import Problem
 KeyPath: TypeAlias = tuple[str | int, ...]
 Place: TypeAlias = tuple[str, int | None, int | None]
 
+MOST_PROBLEMS = 500
+"""Of one file; who has more fixes these first."""
+
 _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -78,7 +81,7 @@ def model_problems(
 ) -> list[Problem]:
     """One problem for each thing the schema refused, in file order."""
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:MOST_PROBLEMS]:
         if detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
             continue  # an item was refused, which is reported by itself; the list is long enough
         loc = _known_path(detail["loc"], data, detail["type"] in ("missing", "extra_forbidden"))
@@ -128,7 +131,8 @@ def _problem(model: type[BaseModel], detail: Any, loc: KeyPath, place: Callable[
             where=where(loc[:-1]),
             read=f'"{loc[-1]}"',
             expected=expected,
-            hint=did_you_mean(str(loc[-1]), keys),
+            hint=did_you_mean(str(loc[-1]), keys)
+            or ("write numbers without separators, such as 1000" if re.fullmatch("[0-9]{3}", str(loc[-1])) else ""),
         )
     file, line, column = place(loc)
     read = shown(value)
@@ -161,7 +165,7 @@ def _problem(model: type[BaseModel], detail: Any, loc: KeyPath, place: Callable[
             where=named,
             read=read,
             expected=_EXPECTED[kind],
-            hint=number_hint(value) if isinstance(value, str) else "",
+            hint=_form_hint(kind, value),
         )
     if kind in _BOUNDS:
         message = "is empty" if kind.endswith("too_short") and not value else "is out of range"
@@ -188,7 +192,18 @@ def _problem(model: type[BaseModel], detail: Any, loc: KeyPath, place: Callable[
     return Problem(file, detail["msg"], line, column, where=named, read=read)
 
 
-def number_hint(text: str) -> str:
+def _form_hint(kind: str, value: Any) -> str:
+    """How to write what was meant when its form is wrong: a list of one, a number as text."""
+    if isinstance(value, str) and kind not in ("list_type", "tuple_type"):
+        return number_hint(value, flag=kind.startswith("bool"))
+    if kind in ("list_type", "tuple_type") and isinstance(value, str | int | float):
+        return f"write [{value}]"
+    if kind == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f'put it in quotes: "{value}"'
+    return ""
+
+
+def number_hint(text: str, flag: bool = True) -> str:
     """What to write instead of a text that looks like a number or a flag."""
     bare = text.strip()
     if re.fullmatch(r"[-+]?[0-9.]+ ?[%％]", bare):
@@ -199,7 +214,7 @@ def number_hint(text: str) -> str:
         return "write " + re.sub("[,_ ，]", "", bare) + ", without separators"
     if re.fullmatch(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", bare):
         return "remove the quotes"
-    if bare.lower() in ("yes", "no", "on", "off", "true", "false", "y", "n"):
+    if flag and bare.lower() in ("yes", "no", "on", "off", "true", "false", "y", "n"):
         return "write true or false, without quotes and in small letters"
     return ""
 

@@ -303,3 +303,17 @@ def test_the_verb_writes_an_overlay_and_says_what_changed(
     assert record["errors"][0]["median_ape_after"] < record["errors"][0]["median_ape_before"]
     assert run_command(["calibrate", *files, "--out", str(folder)]) == 2
     assert "--gpu" in capsys.readouterr().err
+
+
+def test_our_own_table_with_an_option_for_what_it_lacks(tmp_path: Path, catalog: Catalog) -> None:
+    header = "id,source,model,weight_quant,gpu,gpu_count,tp,framework,isl,osl,concurrency_or_batch,metric,value,notes"
+    table = tmp_path / "own.csv"
+    table.write_text(
+        f"{header}\n1,me,Llama-3.1-8B-Instruct,mystery,H100 SXM,1,1,vLLM,512,256,4,tpot_ms,6.0,\n"
+        "2,me,Llama-3.1-8B-Instruct,fp8,H100 SXM,1,1,vLLM,512,256,4,tpot_ms,6.0,\n",
+        encoding="utf-8",
+    )
+    rows = calibrate([table], catalog, date="2026-06-30").rows
+    assert "--quantization" in rows["left_out"][0]
+    assert rows["left_out"][1] == ""
+    assert calibrate([table], catalog, Given(quantization="fp8"), date="2026-06-30").fitted_rows >= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,17 @@ def test_a_coefficient_that_the_later_overlay_lacks_returns_to_the_shipped_one(t
     fourth = an_overlay(tmp_path, "q4", kernel_floor_us=(5.4, 5.6, 5.8))
     moved = compare([third, fourth]).coefficients.set_index("name")
     assert moved.loc["eta_weights", "after"] == read_catalog().assumptions["eta_weights", "global"].mid
+
+
+def test_the_verb_takes_one_folder_or_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from reports.cli import run_command
+
+    third = an_overlay(tmp_path, "q3", eta_weights=(0.80, 0.83, 0.86))
+    fourth = an_overlay(tmp_path, "q4", eta_weights=(0.80, 0.82, 0.86))
+    assert run_command(["validate", "--drift", str(third), str(fourth)]) == 0
+    assert "0.83 -> 0.82" in capsys.readouterr().out
+    assert run_command(["validate", "--drift", str(third), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["before"] == "shipped"
 
 
 def test_what_is_not_an_overlay(tmp_path: Path) -> None:

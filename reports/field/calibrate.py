@@ -13,10 +13,10 @@ import pandas as pd
 
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
+from reports.field.contradictions import contradictions
 from reports.field.fit import COEFFICIENTS, start_value
 from reports.field.match import Given, match
 from reports.field.measured import MEMORIES, RATES
-from reports.field.physics import contradictions
 from reports.field.predict import predict
 from reports.field.readers import detect
 from reports.field.shrink import NOISE, QUANTILE_90, Movable, Shrunk, shrink
@@ -34,8 +34,8 @@ OVERHEAD_SPREAD_GIB, OVERHEAD_MOST_GIB = 0.5, 8.0
 RELUCTANCE = 1.5
 """The prior is this much wider than the shipped interval: that one is of the average over many machines."""
 
-MOST_SPREAD = 0.10
-"""No coefficient is freer than this (log-standard deviation), however uncertain the shipped value is."""
+LEAST_SPREAD, MOST_SPREAD = 0.06, 0.10
+"""How far machines differ (log-standard deviation): never less, however well their average is known, never more."""
 
 FARTHEST = 3.0
 """No coefficient goes farther than this factor where the method names no bounds of its own."""
@@ -49,12 +49,15 @@ FAR = 4.0
 SEEN = 0.05
 """A coefficient that changes no prediction by a twentieth of its own change is not visible in the data."""
 
+SLOWER = "slower than predicted: another card, format or engine, or other work beside it"
+LESS_ROOM = "less room than predicted: another card, format or --tp"
+
 STEP = 1.1
 """How far a coefficient is moved to see its influence."""
 
 COMPARED = "compared: no coefficient changes the weights"
 
-UNFIT = r"^contradicts|^another|^trap|times slower"
+UNFIT = r"^contradicts|^another|^trap|times slower|times less"
 """Reasons that say a row does not describe this server; their errors are not counted."""
 
 
@@ -134,7 +137,7 @@ def step_candidates(catalog: Catalog) -> list[Movable]:
         if row is None or not row.mid > 0:
             continue
         width = math.log(row.high / row.low) / (2 * QUANTILE_90) if row.low > 0 else MOST_SPREAD
-        spread = min(RELUCTANCE * width or MOST_SPREAD, MOST_SPREAD)
+        spread = min(max(RELUCTANCE * width, LEAST_SPREAD), MOST_SPREAD)
         most = 1.0 if row.unit == "ratio" else FARTHEST * row.mid
         least = bounds[name].low if name in bounds else row.mid / FARTHEST
         low, high = min(least, row.mid), max(bounds[name].high if name in bounds else most, row.mid)
@@ -202,17 +205,15 @@ def _left_out(rows: pd.DataFrame, catalog: Catalog, unanswered: pd.Series) -> pd
     silent = (reason == "") & rows["predicted_before"].isna()
     reason[silent] = "not predicted: " + unanswered[silent]
     ratio = rows["predicted_before"] / rows["value"]
-    slower = ratio.where(rows["metric"].isin(RATES), 1 / ratio)
-    far = (reason == "") & (slower > FAR) & (rows["metric"] != "ttft_ms") & (rows["start"] != "log")
-    reason[far] = slower[far].map(
-        lambda times: (
-            f"{times:.3g} times slower than predicted: another card, format or engine, or other work beside it"
-        )
-    )
+    room = rows["metric"].isin(MEMORIES)
+    slower = ratio.where(rows["metric"].isin(RATES) | room, 1 / ratio)
+    far = (reason == "") & (slower > FAR) & (rows["metric"] != "ttft_ms")
+    much = slower.map("{:.3g} times ".format)
+    reason[far] = much[far] + np.where(room[far], LESS_ROOM, SLOWER)
     # a contradiction spoils its whole run: the same server answered all of it
-    run = rows["file"].astype(str) + ":" + rows["line"].astype(str)
-    spoiled = set(run[reason.str.startswith("contradicts") & ~rows["start"].eq("log")])
-    reason[(reason == "") & run.isin(spoiled)] = "another figure of the same run contradicts physics"
+    run = rows["file"].astype(str) + (":" + rows["line"].astype(str)).where(rows["start"] != "log", "")
+    spoiled = set(run[reason.str.startswith("contradicts") | far])
+    reason[(reason == "") & run.isin(spoiled)] = "another figure of the same run cannot be of this server"
     reason[(reason == "") & (rows["metric"] == "weights_gib")] = COMPARED
     sized = set(rows["file"][(reason == "") & (rows["metric"] == "kv_cache_tokens")])
     reason[(reason == "") & (rows["metric"] == "available_kv_gib") & rows["file"].isin(sized)] = (

@@ -13,16 +13,18 @@ MOST_REASONS = 20
 
 _SHOWN = (
     "file", "line", "model", "gpu", "quantization", "engine", "tensor_parallel", "input_tokens", "output_tokens",
-    "batch_requests", "start", "metric", "value", "statistic", "predicted_before", "predicted_after", "left_out", "note",
+    "batch_requests", "start", "metric", "value", "statistic", "predicted_before", "predicted_after", "left_out",
+    "note",
 )  # fmt: skip
 
 
-def lines(result: Calibration, written: Sequence[Path] = ()) -> list[str]:
+def lines(result: Calibration) -> list[str]:
     """The calibration for a terminal."""
     made = [f"{len(result.rows)} figures, {result.fitted_rows} of them fitted; measured on {result.date}", ""]
     made.append(f"{'metric':<22}{'figures':>8}{'median error':>22}{'90th percentile':>22}{'bias':>20}")
     for row in errors(result).itertuples():
-        median, far = _change(row.median_ape_before, row.median_ape_after), _change(row.p90_ape_before, row.p90_ape_after)
+        median = _change(row.median_ape_before, row.median_ape_after)
+        far = _change(row.p90_ape_before, row.p90_ape_after)
         bias = _change(row.bias_before, row.bias_after, signed=True)
         made.append(f"{row.metric:<22}{row.rows:>8}{median:>22}{far:>22}{bias:>20}")
     made.append("")
@@ -38,7 +40,7 @@ def lines(result: Calibration, written: Sequence[Path] = ()) -> list[str]:
     if reasons:
         made += ["", "left out of the fit:"]
         made += [f"  {each['file']}:{each['line']}: {each['reason']} ({each['figures']} figures)" for each in reasons]
-    made += [""] * bool(written) + [str(path) for path in written]
+    made.append("")
     return made
 
 

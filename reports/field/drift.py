@@ -120,6 +120,18 @@ def _answers(before: Catalog, after: Catalog) -> pd.DataFrame:
     return found
 
 
+def record(drift: Drift) -> dict[str, object]:
+    """The comparison for other programs."""
+    return {
+        "before": drift.before,
+        "after": drift.after,
+        "within": drift.within,
+        "limit": WITHIN,
+        "coefficients": drift.coefficients.to_dict("records"),
+        "answers": drift.answers.to_dict("records"),
+    }
+
+
 def lines(drift: Drift) -> list[str]:
     """The comparison in words, for a terminal."""
     made = [f"{drift.before} -> {drift.after}"]

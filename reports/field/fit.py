@@ -41,7 +41,7 @@ class Coefficient:
 
 COEFFICIENTS: tuple[Coefficient, ...] = (
     Coefficient("eta_weights", 0.5, 1.0, 0.10),
-    Coefficient("eta_experts", 0.5, 1.1, 0.10),
+    Coefficient("eta_experts", 0.5, 1.0, 0.05),
     Coefficient("eta_kv", 0.3, 1.0, 0.15),
     Coefficient("kernel_floor_us", 2.0, 12.0, 0.15),
     Coefficient("mfu_prefill", 0.3, 0.9, 0.15),
@@ -120,7 +120,6 @@ def fit(
     catalog: Catalog,
     coefficients: Sequence[Coefficient] = COEFFICIENTS,
     start: Mapping[str, float] | None = None,
-    weights: Values | None = None,
 ) -> Fitted:
     """Coefficients that predict the rows best, stage by stage, each held near its shipped value.
 
@@ -159,13 +158,12 @@ def _fit_stage(
     ceiling = np.log([max(each.high, shipped[each.name]) for each in moving])
     # rows of one run repeat its circumstances: the prior counts like a few independent runs
     scale = _scale(model.residuals(values))
-    weight = balance(rows)
 
     def residuals(point: Values) -> Values:
         trial = values | dict(zip(names, np.exp(point), strict=True))
         errors = model.residuals(trial) / scale
         robust = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
-        return np.concatenate([weight * robust, (point - centre) / spread])
+        return np.concatenate([robust, (point - centre) / spread])
 
     begin = np.clip(np.log([values[name] for name in names]), floor + 1e-9, ceiling - 1e-9)
     found = least_squares(
@@ -177,18 +175,6 @@ def _fit_stage(
     for name, centre_value, width in zip(names, found.x, deviation, strict=True):
         low[name] = float(np.exp(centre_value - INTERVAL_QUANTILE * width))
         high[name] = float(np.exp(centre_value + INTERVAL_QUANTILE * width))
-
-
-BALANCE_EXPONENT = 0.5
-"""0: every row counts the same; 1: every group of rows of one server counts the same."""
-
-
-def balance(rows: pd.DataFrame) -> Values:
-    """Weights that keep one well-measured server from deciding for all: rows of one model, card and engine share."""
-    size = rows.groupby(["model", "gpu", "engine", "engine_version"], dropna=False)["value"].transform("size")
-    weight = size.to_numpy(dtype=float) ** (-BALANCE_EXPONENT / 2)
-    result: Values = weight / np.sqrt(np.mean(weight**2))
-    return result
 
 
 def _scale(residuals: Values) -> float:
@@ -207,6 +193,9 @@ def _median(rows: pd.DataFrame, catalog: Catalog, values: Mapping[str, float]) -
 
 GROUPS = {"model": "model", "gpu": "gpu", "engine": "engine"}
 
+LEFT_OUT_LABEL = {"model": "interpolated", "gpu": "extrapolated", "engine": "extrapolated"}
+"""What a row is to a fit that has not seen its group."""
+
 SAME_SHAPE = {"deepseek-r1": "deepseek-v3", "llama-3.3-70b-instruct": "llama-3.1-70b-instruct",
               "meta-llama-3-70b-instruct": "llama-3.1-70b-instruct"}  # fmt: skip
 """Models of one shape are left out together: predicting one from the other would be no test."""
@@ -221,7 +210,9 @@ def leave_one_out(
     group = rows[GROUPS[by]].replace(SAME_SHAPE) if by == "model" else rows[GROUPS[by]]
     learn = usable(rows)
     parts = [_left_out(rows, learn, group, name, catalog, coefficients) for name in _names(group)]
-    return pd.concat([predict(rows[group == ""], catalog), *parts]).loc[rows.index]
+    result = pd.concat([predict(rows[group == ""], catalog), *parts]).loc[rows.index]
+    result["label"] = LEFT_OUT_LABEL[by]
+    return result
 
 
 def _names(group: pd.Series) -> Iterable[str]:

@@ -38,8 +38,7 @@ def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, floa
     _by(columns, rows, ["engine"], lambda engine: _engine(catalog, engine, coefficients or {}))
     _by(columns, rows, ["model", "quantization"], lambda model, name: _quantization(catalog, model, name))
     _by(columns, rows, ["model", "gpu", "quantization"], lambda *key: _peaks(catalog, *key))
-    ranks = np.maximum(rows["tensor_parallel"].to_numpy(), np.nan_to_num(rows["data_parallel"].to_numpy(), nan=1.0)
-                       * rows["tensor_parallel"].to_numpy())
+    ranks = rows["tensor_parallel"].to_numpy() * rows["data_parallel"].to_numpy()
     linked = rows[["gpu", "interconnect"]].assign(ranks=ranks)
     _by(columns, linked, ["gpu", "interconnect", "ranks"], lambda *key: _link(catalog, *key))
     for name in ("tensor_parallel", "data_parallel", "pipeline_parallel", "kv_bytes_per_element"):

@@ -80,6 +80,7 @@ _SUFFIX = re.compile(
 )
 _MAKERS = re.compile(r"^(nvidia|amd|intel(\(r\))?)\s+", re.I)
 _LINES = re.compile(r"\b(geforce|tesla|instinct|graphics|generation|edition)\b\s*", re.I)
+_NAME_PROBLEM = re.compile(r"^unknown (model|gpu|engine|quantization|KV)|^no \w+ named|^did you mean|published in is")
 _MEMORY = re.compile(r"[-_ ]?(\d{2,3}) ?GB\b|\s*HBM\d?e?\b", re.I)
 
 
@@ -206,10 +207,11 @@ def _bare(name: str) -> str:
 def _matched(
     record: dict[str, Any], catalog: Catalog, given: Given, ids: dict[str, str], resolve: _Resolver
 ) -> dict[str, Any]:
-    problems = [record["problem"]] if record["problem"] else []
+    problems = _still_open(record["problem"])
     looks: tuple[tuple[str, str, Callable[[str], str]], ...] = (
         ("model", record["model_name"],
-         lambda name: names.entry_id(catalog.models, "model", tuple(model_spellings(name)))[0]),
+         lambda name: names.entry_id(
+             catalog.models, "model", (*model_spellings(name), record["normalised_name"]))[0]),
         ("gpu", record["gpu_name"], lambda name: _gpu(catalog, name)),
         ("engine", record["engine"], lambda name: names.engine_id(catalog, name, record["engine_version"])),
         ("quantization", record["quantization_name"], lambda name: _format(catalog, name, record["model"])),
@@ -247,6 +249,11 @@ def _matched(
     problems += _open_numbers(record)
     record["problem"] = "; ".join(dict.fromkeys(problems))
     return record
+
+
+def _still_open(problem: str) -> list[str]:
+    """What was wrong with a row before; names are looked up again, with what the user says."""
+    return [each for each in problem.split("; ") if each and not _NAME_PROBLEM.search(each)]
 
 
 def _stated_format(method: str, checkpoint: str) -> str:

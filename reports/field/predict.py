@@ -68,7 +68,8 @@ def run_tests(columns: Columns, rows: pd.DataFrame) -> Columns:
     offered = rows["batch_requests"].to_numpy(dtype=float)
     offered = np.where(start == "burst", columns["run_requests"], offered)
     # without a stated load an engine admits what surely finishes: whole requests at their full length
-    surely = np.maximum(np.minimum(columns["memory_requests"], columns["engine_requests"]), 1)
+    least = columns["data_parallel"] * columns["pipeline_parallel"]
+    surely = np.maximum(np.minimum(columns["memory_requests"], columns["engine_requests"]), least)
     columns["offered_requests"] = np.where(start == "offline", surely, offered)
     columns["offered_requests"] = np.where(start == "static", offered, columns["offered_requests"])
     opened = start == "open-loop"
@@ -142,14 +143,20 @@ def predict(
     result = rows.copy()
     result["predicted"] = np.nan
     result["reason"] = rows["problem"]
+    result["fits"] = pd.Series(np.nan, index=rows.index, dtype=object)
+    result["overfull"] = pd.Series(np.nan, index=rows.index, dtype=object)
     able = (rows["problem"] == "").to_numpy()
     if able.any():
         answerable = rows[able]
         columns = evaluate_rows(answerable, catalog, coefficients)
-        predicted = outcome(columns, answerable)
+        with np.errstate(all="ignore"):
+            predicted = outcome(columns, answerable)
         good = np.isfinite(predicted) & (predicted > 0)
         result.loc[able, "predicted"] = np.where(good, predicted, np.nan)
         result.loc[able, "reason"] = np.where(good, "", _why(columns, answerable))
+        result.loc[able, "overfull"] = np.broadcast_to(
+            columns["weights_gib"] > columns["memory_usable_gib"], len(answerable)
+        )
         result.loc[able, "fits"] = np.broadcast_to(columns["kv_room_gib"] > 0, len(answerable))
     return result
 

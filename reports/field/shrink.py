@@ -1,7 +1,7 @@
 """Fits few coefficients to few measurements: each leaves its shipped value only as far as the data insist.
 
 The most probable values under normal errors of the logarithm (rows) and a normal prior around the shipped values
-(coefficients), by Gauss-Newton steps. The prior is as wide as the shipped interval, so two runs move little and fifty
+(coefficients), by Gauss-Newton steps. The prior is about as wide as machines differ, so two runs move little and fifty
 decide.
 """
 

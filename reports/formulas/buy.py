@@ -44,7 +44,7 @@ def network_amount(hardware_amount: Any, servers_needed: Any, network_share: Any
     return hardware_amount * np.where(servers_needed > 1, network_share, 0)
 
 
-@formula(unit="currency", label="Capital outlay", symbol="C", sources=_SOURCE)
+@formula(unit="currency", label="Capital outlay", symbol="C_{capex}", sources=_SOURCE)
 def capex_amount(hardware_amount: Any, network_amount: Any) -> Any:
     """What is paid on the day of purchase, before tax."""
     return hardware_amount + network_amount

@@ -49,13 +49,13 @@ def running_requests(
     engine_requests: Any,
     pipeline_parallel: Any,
 ) -> Any:
-    """What the test offers, as far as memory and the engine admit it; never fewer than one a group and stage."""
+    """What the test offers, as far as memory and the engine admit it; one a group and stage always runs."""
     return np.maximum(
         np.minimum(
             np.minimum(offered_requests, engine_requests * pipeline_parallel),
             data_parallel * np.maximum(kv_room_gib, 0) / kv_running_gib,
         ),
-        data_parallel * pipeline_parallel,
+        np.minimum(offered_requests, data_parallel * pipeline_parallel),
     )
 
 
@@ -65,12 +65,6 @@ def request_ms(
 ) -> Any:
     """First token, then one TPOT for each further token; offline, nothing but the prompt precedes the first token."""
     return np.where(offline_flag > 0, prefill_ms, ttft_ms) + run_tpot_ms * np.maximum(output_mean_tokens - 1, 0)
-
-
-@formula(unit="ms", label="Wait for a place", symbol="t_{wait}", sources=("roofline-note",))
-def waiting_ms(offered_requests: Any, running_requests: Any, request_ms: Any) -> Any:
-    """Little's law for those that are offered and do not run."""
-    return np.maximum(offered_requests - running_requests, 0) / running_requests * request_ms
 
 
 @formula(unit="ms", label="TPOT of a burst", symbol="TPOT_{burst}", sources=("roofline-note",))
@@ -201,16 +195,15 @@ def run_ttft_ms(
     offline_flag: Any,
     offline_ttft_ms: Any,
     ttft_ms: Any,
-    waiting_ms: Any,
 ) -> Any:
-    """By how the test starts; with the wait of those that find no place."""
+    """By how the test starts."""
     return np.where(
         burst_flag > 0,
         burst_ttft_ms,
         np.where(
             offline_flag > 0,
             offline_ttft_ms,
-            np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms) + waiting_ms,
+            np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms),
         ),
     )
 
@@ -228,7 +221,6 @@ OUTCOME = (
     burst_tpot_ms,
     run_tpot_ms,
     request_ms,
-    waiting_ms,
     steady_run_ms,
     open_run_ms,
     burst_run_ms,

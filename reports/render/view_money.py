@@ -148,6 +148,8 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
     """How many requests each limit alone would allow one replica, the least of them binding."""
     limits = []
     for record in CONSTRAINTS[words.run.method.name]:
+        if not record.capacity:
+            continue
         value = finite(row.get(record.capacity))
         binding = record.name == row["binding_constraint"]
         limits.append(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.constraints import SENTENCES
+from reports.constraints import CONSTRAINTS, SENTENCES, TOLERANCE
 from reports.cost import eligibility, purchases
 from reports.render.wording import Scale, Wording, finite
 
@@ -184,25 +184,20 @@ def term(words: Wording, code: Any) -> str:
 # ---- proof ----
 
 
-def proof(words: Wording, row: Row) -> list[dict[str, Any]]:
-    """The chain at the recommended load, at the limit, and with one request more: where a constraint must fail."""
-    if "tpot_ms@limit" not in row:
-        return []
-    points = (
-        (words.translate("Recommended load"), "load_requests", ""),
-        (words.translate("At the limit"), "limit_requests", "@limit"),
-        (words.translate("One request more"), "one_more_requests", "@one_more"),
-    )
-    limits = (
-        ("memory", row["memory_requests"], None), ("engine", row["engine_requests"], None),
-        ("tpot", row["tpot_target_ms"], "tpot_ms"), ("ttft", row["ttft_target_ms"], "ttft_ms"),
-    )  # fmt: skip
+def proof(words: Wording, row: Row) -> dict[str, Any]:
+    """Every constraint at the recommended load, at the limit, and with one request more, where one must fail."""
+    method = words.run.method
+    if not method.proofs or any(point.batch not in row for point in method.points()):
+        return {}
+    records = CONSTRAINTS[method.name]
+    titles = ("Recommended load", "At the limit", "One request more")
     shown = []
-    for title, requests, suffix in points:
+    for title, point in zip(titles, method.points(), strict=True):
         cells = []
-        for _, bound, column in limits:
-            value = row[requests] if column is None else row[f"{column}{suffix}"]
-            holds = float(value) <= float(bound)
+        for record in records:
+            value, bound = float(row[record.value_at(point)]), float(row[record.bound])
+            holds = value <= bound * (1 + TOLERANCE)
             cells.append({"text": words.short(value, 4), "bound": words.short(bound, 4), "holds": holds})
-        shown.append({"title": title, "requests": words.count(row[requests]), "cells": cells})
-    return shown
+        shown.append({"title": words.translate(title), "requests": words.count(row[point.batch]), "cells": cells})
+    heads = [f"{words.translate(record.label)}, {words.unit(record.unit)}" for record in records]
+    return {"heads": heads, "points": shown}

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
 from reports.scenario.read import EXTENDS, check_partial, in_file_order, load, read_scenario
-from reports.strict_yaml import read
+from reports.strict_yaml import MAX_BYTES, read
 
 
 def scenario_files(paths: Sequence[Path]) -> list[Path]:
@@ -42,7 +42,13 @@ def check_scenarios(
 
 def _is_extended(file: Path) -> bool:
     """Whether a scenario beside it names this file in ``extends``."""
-    for other in file.resolve().parent.glob("*.y*ml"):
+    try:
+        folder = file.resolve().parent
+    except RuntimeError:  # links in a circle: reading it says so
+        return False
+    for other in folder.glob("*.y*ml"):
+        if not other.is_file() or EXTENDS.encode() not in other.read_bytes()[:MAX_BYTES]:
+            continue
         try:
             data = read(other).data
         except InputError:

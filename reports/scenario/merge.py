@@ -66,8 +66,9 @@ class Merged:
         if isinstance(data, dict):
             data.pop(path[-1], None)
         for places in (self.places, self.key_places):
-            for known in [known for known in places if known[: len(path)] == path]:
-                del places[known]
+            if path in places:  # every part that holds others has a place itself
+                for known in [known for known in places if known[: len(path)] == path]:
+                    del places[known]
 
     def put(self, path: KeyPath, value: Any, place: Place) -> None:
         """Set a value, whatever was there before; mappings on the way are made."""

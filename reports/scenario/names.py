@@ -93,9 +93,13 @@ def _no_doubles(merged: Merged, path: KeyPath, problems: _Problems) -> None:
     values = merged.get(path)
     if not isinstance(values, list):
         return
+    seen: set[Any] = set()
     for index, value in enumerate(values):
-        if value in values[:index]:
+        if isinstance(value, bool | list | dict):
+            continue  # the schema says what it expected
+        if value in seen:
             problems.put((*path, index), "is in the list twice", read=shown(value), expected="each once")
+        seen.add(value)
 
 
 def _resolve_keys(merged: Merged, path: KeyPath, catalog: Catalog, problems: _Problems, partial: bool) -> None:

@@ -130,14 +130,20 @@ def _extended(document: YamlDocument, path: Path) -> Path | None:
     name = document.data[EXTENDS]
     if not isinstance(name, str) or not name:
         raise InputError(_at(document, (EXTENDS,), "cannot be used", read=str(name), expected="the name of one file"))
-    folder = path.resolve().parent
-    target = (folder / name).resolve()
+    try:
+        folder = path.resolve().parent
+        target = (folder / name).resolve()
+        exists = target.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle
+        reason = getattr(error, "strerror", None) or "links in a circle"
+        raise InputError(_at(document, (EXTENDS,), f"cannot be used: {reason}", read=f'"{name[:60]}"',
+                             expected="a file beside this one")) from None
     if Path(name).is_absolute() or not target.is_relative_to(folder):
         raise InputError(_at(document, (EXTENDS,), "leaves the scenario's folder", read=f'"{name}"',
                              expected="a file beside this one"))
     if target == path.resolve():
         raise InputError(_at(document, (EXTENDS,), "extends itself", read=f'"{name}"', expected="another file"))
-    if not target.is_file():
+    if not exists:
         beside = sorted(other.name for other in folder.glob("*.yaml"))
         raise InputError(_at(document, (EXTENDS,), "no such file", read=f'"{name}"',
                              expected="a file beside this one", hint=did_you_mean(name, beside)))

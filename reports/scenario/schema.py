@@ -21,14 +21,20 @@ Interconnect = Literal["nvlink", "pcie"]
 ReportKind = Literal["monthly-procurement", "capacity-proposal"]
 Statistic = Literal["mean", "p50", "p95", "p99"]
 
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="text that can be seen")]
 Milliseconds = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
-Period = Annotated[str, Field(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])$", description="a month such as 2026-11")]
+Period = Annotated[str, Field(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$", description="a month such as 2026-11")]
 
 RULE_OF_THUMB = "rule-of-thumb"
 METHODS: tuple[str, ...] = get_args(MethodName)
 AXES = ("model", "quantization", "gpu", "count", "interconnect")
+
+
+def _each_once(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(value)) != len(value):
+        raise ValueError("lists the same item twice")
+    return value
 
 
 class Title(Strict):
@@ -139,6 +145,8 @@ class Costs(Strict):
     horizon_months: Annotated[int, Field(ge=1, le=240)] = 36
     compare: tuple[Literal["rent", "buy"], ...] = Field(default=("rent", "buy"), min_length=1)
 
+    _once = field_validator("compare")(_each_once)
+
 
 class ScenarioFile(Strict):
     """One question: this workload, these candidates, these targets, these prices."""
@@ -176,12 +184,7 @@ class ScenarioFile(Strict):
     classification: str = Field(default="", max_length=80)
     """Proposals only: such as Confidential."""
 
-    @field_validator("languages", "method", "reports")
-    @classmethod
-    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(value)) != len(value):
-            raise ValueError("lists the same item twice")
-        return value
+    _once = field_validator("languages", "method", "reports")(_each_once)
 
 
 class Scenario(ScenarioFile):

@@ -10,13 +10,17 @@ from pydantic import BaseModel
 from reports.errors import InputError, Problem
 from reports.scenario.merge import Change, Merged, copied
 from reports.scenario.schema import ScenarioFile
-from reports.strict_yaml import did_you_mean, parse
+from reports.strict_yaml import UNSHOWABLE, did_you_mean, parse
 from reports.yaml_problems import KeyPath, annotation_at, keys_at, models_in, number_hint, where
 
 
 def set_value(merged: Merged, text: str) -> Change | Problem:
     """Apply one ``--set path=value``; the schema decides what kind of value is meant."""
     file = f"--set {text}"
+    unshowable = UNSHOWABLE.search(text)
+    if unshowable:
+        return Problem(f"--set {UNSHOWABLE.sub('?', text)}", "a control character in a text",
+                       read=f"U+{ord(unshowable.group()):04X}", expected="text that can be shown")
     name, equals, value_text = text.partition("=")
     if not equals or not name.strip():
         return Problem(file, "has the wrong form", expected="path=value", hint="such as targets.tpot_ms=40")
@@ -80,10 +84,15 @@ def typed(text: str, annotation: Any) -> Any:
     """The text of a command line as the schema's type: text stays text, lists may leave out their brackets."""
     if get_origin(annotation) is tuple:
         bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-        return [typed(item.strip(), get_args(annotation)[0]) for item in bare.split(",")] if bare.strip() else []
+        return [typed(_unquoted(item.strip()), get_args(annotation)[0]) for item in bare.split(",")] if bare.strip() else []
     if annotation is str or (text not in ("true", "false") and number_hint(text) not in ("", "remove the quotes")):
         return text
     try:
         return parse(f"value: {text}", "--set").data["value"]
     except InputError:  # not a YAML value: the schema says what it expected
         return text
+
+
+def _unquoted(item: str) -> str:
+    """An item of a list without the quotes that YAML would take off."""
+    return item[1:-1] if len(item) > 1 and item[0] == item[-1] and item[0] in "'\"" else item

@@ -19,6 +19,7 @@ from reports.field.readers.text import dig, lines, load_json, refuse
 
 _TO_MS = {"ms": 1.0, "s": 1000.0, "sec": 1000.0, "us": 1e-3, "ns": 1e-6, "": 1.0}
 _LABEL = re.compile(r"^(.*?)\s*(?:\(([^()]*)\))?$")
+_BARS = ("│".encode(), "┃".encode(), b"|")
 _CELL = re.compile(r"[│┃|]")
 
 NAMES = {
@@ -126,7 +127,7 @@ def _tables(path: Path) -> Iterator[tuple[int, Summary]]:
     names: list[str] = []
     pending: tuple[str, dict[str, float]] | None = None
     summary, start = Summary(), 0
-    for line, content in lines(path, re.compile("[│┃|]".encode())):
+    for line, content in lines(path, _BARS):
         cells = [cell.strip() for cell in _CELL.split(content)][1:-1]
         if len(cells) < 2:
             continue

@@ -132,6 +132,8 @@ def speculative(record: Mapping[str, Any], server: Mapping[str, Any]) -> str:
     accepted = number(first(record, ("accept_length", "mean_acceptance_length", "spec_decode_acceptance_length")))
     if accepted > 1.01:
         return f"speculative decoding: {accepted:.3g} tokens accepted a step"
+    if text(record.get("spec_decoding")):
+        return f"speculative decoding: {text(record['spec_decoding'])}"
     for each in (record, server):
         algorithm = text(dig(each, "speculative_algorithm", "speculative_config", depth=2))
         if algorithm:

@@ -42,7 +42,10 @@ _FLAGS = {
 ALL_AT_ONCE = 0.8
 """When most of the requests of a run are in flight together, they were sent at once."""
 
-KEEP = re.compile(rb":\s|={10,}|--?[a-z]")
+KEEP = (
+    b"Serving Benchmark Result", b"======", b"(ms):", b"(s):", b"tok/s):", b"req/s):", b"(RPS):", b"requests:",
+    b"tokens:", b"concurrency:", b"rate:", b"Backend:", b"length:", b"Concurrency:", b"--", b" -tp",
+)  # fmt: skip
 
 
 def read(path: Path) -> pd.DataFrame:

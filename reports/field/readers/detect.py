@@ -53,7 +53,14 @@ _TEXT: tuple[tuple[str, str, Reader], ...] = (
     ("trtllm_log", r"tokens in paged KV cache|bytes for k/v cache", trtllm_log.read),
 )  # fmt: skip
 _SIGNATURE = re.compile("|".join(f"(?P<{name}>{source})" for name, source, _ in _TEXT))
-_KEEP = re.compile("|".join(source for _, source, _ in _TEXT).encode())
+_KEEP = (
+    b"Serving Benchmark Result", b"Statistic", b"Metric", b"Total Output Throughput (tokens/sec)", b"[BENCHMARK]",
+    b"vLLM API server version", b"LLM engine (v", b"KV cache size", b" blocks: ", b"stored in KV cache",
+    b"KV cache memory", b"entrypoints", b"model weights took", b"ServerArgs(", b"KV Cache is allocated",
+    b"max_total_num_tokens=", b"Load weight end", b"paged KV cache", b"k/v cache",
+)  # fmt: skip
+"""A word of every signature."""
+
 _READERS = {name: reader for name, _, reader in _TEXT}
 LOOK_ON_LINES = 200_000
 """After the first known line, how much further to look for a second kind of content."""
@@ -161,6 +168,9 @@ def _unknown_json(path: Path, sample: Any) -> Exception:
         return refuse(
             path, "is in the benchmark format of PyTorch", 1, hint="give the .json that vllm bench wrote beside it"
         )
+    if isinstance(sample, dict) and "benchmarks" in sample:
+        return refuse(path, "has benchmarks without metrics: GuideLLM before 0.2, or another tool", 1,
+                      hint="run GuideLLM 0.2 or newer, --output-path report.json")
     keys = ", ".join(list(sample)[:6]) if isinstance(sample, dict) else type(sample).__name__
     return refuse(path, "is JSON of no benchmark this program knows", 1, read=keys, expected=KNOWN)
 

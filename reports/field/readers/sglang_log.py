@@ -15,10 +15,10 @@ from reports.field.readers.serving import usable
 from reports.field.readers.start_up import StartUp, start_rows
 from reports.field.readers.text import lines, refuse
 
-KEEP = re.compile(
-    rb"server_args=|ServerArgs\(|Load weight (?:begin|end)|KV Cache is allocated|max_total_num_tokens=|Memory pool end"
-    rb"|out of memory|Not enough memory"
-)
+KEEP = (
+    b"server_args=", b"ServerArgs(", b"Load weight end", b"KV Cache is allocated", b"max_total_num_tokens=",
+    b"out of memory", b"Not enough memory",
+)  # fmt: skip
 _RANK = re.compile(r"\b(?:DP(\d+) )?(?:PP(\d+) )?TP(\d+)\b")
 _DATE = re.compile(r"\[(20\d\d-\d\d-\d\d)")
 _WEIGHTS = re.compile(r"Load weight end\..*?mem usage=([\d.]+) GB")
@@ -26,6 +26,10 @@ _ALLOCATED = re.compile(r"KV Cache is allocated\..*?#tokens: (\d+)(.*)")
 _SIZES = re.compile(r"(?:K|V|KV) size: ([\d.]+) GB")
 _TOKENS = re.compile(r"max_total_num_tokens=(\d+)")
 _LENGTH = re.compile(r"context_len=(\d+)")
+_LIMITS = {
+    "sequence_limit": re.compile(r"max_running_requests=(\d+)"),
+    "chunk_tokens": re.compile(r"chunked_prefill_size=(\d+)"),
+}
 _ARGUMENT = {
     "model_name": re.compile(r"\bmodel_path='([^']+)'"),
     "tensor_parallel": re.compile(r"\btp_size=(\d+)"),
@@ -107,6 +111,9 @@ def _memory(start: StartUp, content: str, line: int, rank: str) -> None:
             start.available_gib.append(sum(sizes))
     elif (found := _TOKENS.search(content)) and math.isnan(start.kv_tokens):
         _tokens(start, number(found[1]), line)
+    for name, pattern in _LIMITS.items():
+        if found := pattern.search(content):
+            start.facts[name] = number(found[1])
     if found := _LENGTH.search(content):
         start.context_tokens = number(found[1])
     if re.search(r"out of memory|Not enough memory", content):

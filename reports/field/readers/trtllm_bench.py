@@ -15,8 +15,9 @@ from reports.field.readers.serving import Run, pick, table
 from reports.field.readers.text import dig, lines, load_json, refuse
 
 SOURCE = "TensorRT-LLM bench"
-KEEP = re.compile(rb":|\[BENCHMARK\]")
+KEEP = (b": ", b":\t", b"[BENCHMARK]")
 _LINE = re.compile(r"^\W*([A-Z][\w .()/\[\]-]*?)\s*(?:\(([^()]*)\))?\s*:\s+(\S.*?)\s*$")
+_PREFIX = re.compile(r"^(\[[^\]]*\]\s*)+")
 _PAIR = re.compile(r"([a-z_][\w()]*) (\S+)")
 
 _LABELS = {
@@ -75,7 +76,7 @@ def _runs(path: Path) -> Iterator[Run]:
             if run:
                 yield run
             continue
-        match = _LINE.match(content)
+        match = _LINE.match(_PREFIX.sub("", content))
         if not match:
             continue
         label = re.sub(r"\s*\[.*?\]", "", match[1]).strip().lower()

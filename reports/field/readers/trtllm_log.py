@@ -13,7 +13,7 @@ from reports.field.readers.serving import usable
 from reports.field.readers.start_up import StartUp, start_rows
 from reports.field.readers.text import lines, refuse
 
-KEEP = re.compile(rb"k/v cache|paged KV cache|engine size|TensorRT-LLM version|MPI size|world_size")
+KEEP = (b"k/v cache", b"paged KV cache", b"engine size", b"TensorRT-LLM version", b"MPI size")
 _BYTES = re.compile(r"Allocate (\d+) bytes for k/v cache")
 _TOKENS = re.compile(r"Using (\d+) tokens in paged KV cache")
 _NEW = re.compile(r"Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)")

@@ -14,12 +14,13 @@ from reports.field.readers.serving import usable
 from reports.field.readers.start_up import StartUp, start_rows
 from reports.field.readers.text import lines, refuse
 
-KEEP = re.compile(
-    rb"vLLM API server version|LLM engine \(v|non-default args|Namespace\(|odel loading took|oading model weights took"
-    rb"|odel weights take|emory profiling|gpu_memory_utilization|KV [Cc]ache|(?:GPU|cuda|CUDA|rocm|xpu|hpu|HPU) blocks"
-    rb"|Maximum concurrency|Graph capturing finished|max seq len|max_model_len|No available memory|out of memory"
-    rb"|dcp_world_size|context.parallel|max_num_batched_tokens"
-)
+KEEP = (
+    b"vLLM API server version", b"LLM engine (v", b"non-default args", b"Namespace(", b"odel loading took",
+    b"oading model weights took", b"odel weights take", b"gpu_memory_utilization", b"KV cache size", b"KV cache memory",
+    b"KV Cache is", b" blocks: ", b"Maximum concurrency", b"Graph capturing finished", b"max seq len",
+    b"max_model_len", b"No available memory", b"out of memory", b"dcp_world_size", b"context_parallel",
+    b"max_num_batched_tokens",
+)  # fmt: skip
 _SIZE = r"(\d[\d.,]*)\s*Gi?B"
 
 

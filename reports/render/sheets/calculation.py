@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reports.columns import LEAF, LEAVES, Leaf, fact_reference
-from reports.constraints import CONSTRAINTS
+from reports.constraints import CONSTRAINTS, LOAD
 from reports.formulas.meta import Formula, info
 from reports.methods import Block
 from reports.render.excel_style import BLUE
@@ -73,7 +73,8 @@ def _leaves(book: Book) -> list[Leaf]:
     """Leaves that any formula or constraint of the run reads."""
     made = set(book.made)
     read = {block.resolve(name) for block in book.run.blocks for each in block.formulas for name in info(each).inputs}
-    read |= {name for record in CONSTRAINTS[book.run.method.name] for name in (record.value, record.bound)}
+    records = CONSTRAINTS[book.run.method.name]
+    read |= {name for record in records for name in (record.value, record.bound) if name != LOAD}
     return [leaf for leaf in LEAVES if leaf.name in read - made]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reports.constraints import CONSTRAINTS
 from reports.cost.blocks import CASHFLOW, MONTH
 from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import GREEN
@@ -66,8 +67,10 @@ Check = tuple[str, str, str, Live, Live, Live]
 
 def _verdict(book: Book, count: int) -> Iterator[Row]:
     _ = book.translate
-    span = Span(("checks", 0), ("checks", max(count - 1, 0)), "")
-    failures = Call("+", Call("COUNTIF", span, _("FAILS")), Call("ERRORS", span))
+    failures = Call("+", 0, 0)  # nothing is feasible: nothing to check
+    if count:
+        span = Span(("checks", 0), ("checks", count - 1), "")
+        failures = Call("+", Call("COUNTIF", span, _("FAILS")), Call("ERRORS", span))
     failed = Ref(("checks", "failed"))
     none = Call("=", failed, 0)
     words = Call(
@@ -96,20 +99,24 @@ def _capacity(book: Book) -> Iterator[Check]:
         def at(column: str, option: dict[str, Any] = option) -> Live:
             return Ref(calculation.anchor(option, column))
 
-        if "tpot_ms@limit" in option:
-            limit, more = at("limit_requests"), at("one_more_requests")
-            yield (group, N_("At its limit a replica keeps within memory"), of, limit, at("memory_requests"),
-                   Call("<=", limit, at("memory_requests")))  # fmt: skip
-            for name, words in (("tpot", N_("At its limit a replica meets the TPOT target")),
-                                ("ttft", N_("At its limit a replica meets the TTFT target"))):  # fmt: skip
-                left, right = at(f"{name}_ms@limit"), at(f"{name}_target_ms")
-                yield group, words, of, left, right, Call("<=", left, right)
-            fails = Call(
-                "OR", Call(">", more, at("memory_requests")), Call(">", more, at("engine_requests")),
-                Call(">", at("tpot_ms@one_more"), at("tpot_target_ms")),
-                Call(">", at("ttft_ms@one_more"), at("ttft_target_ms")),
-            )  # fmt: skip
-            yield group, N_("With one request more, some limit is broken"), of, more, limit, fails
+        points = book.run.method.points()
+        if book.run.method.proofs and points[-1].batch in option:
+            limit, more = points[1], points[2]
+            broken = []
+            for record in CONSTRAINTS[book.run.method.name]:
+                left, right = at(record.value_at(limit)), at(record.bound)
+                named = f"{of} · {book.translate(record.label)}"
+                yield (
+                    group,
+                    N_("At its limit a replica keeps the constraint"),
+                    named,
+                    left,
+                    right,
+                    Call("<=", left, right),
+                )
+                broken.append(Call(">", at(record.value_at(more)), at(record.bound)))
+            yield (group, N_("With one request more, some limit is broken"), of, at(more.batch), at(limit.batch),
+                   Call("OR", *broken))  # fmt: skip
         carried = Call("*", at("units_needed"), at("recommended_concurrency"))
         yield (group, N_("The units carry the demand"), of, carried, at("demand_concurrency"),
                Call("<=", at("demand_concurrency"), Call("+", carried, _slack(carried))))  # fmt: skip
