@@ -220,9 +220,6 @@ def quoted(code: str, method: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
     elif code == WEIGHTS:
         needed = rows["weights_gib"] + rows["overhead_gib"]
         named = {"needed_gib": needed, "available_gib": rows["kv_room_gib"] + needed}
-    elif code == TPOT_MISSED and method == "rule-of-thumb":
-        share = rows[["prefill_concurrency", "decode_concurrency"]].min(axis=1) * rows["safety_factor"]
-        named = {"tpot_ms": rows["tpot_ms"] / share, "tpot_target_ms": rows["tpot_ms"]}
     elif code == NO_REQUEST_FITS and method == "rule-of-thumb":
         named = {
             "kv_room_gib": rows["kv_space_gb"] / GIB_PER_GB,

@@ -19,6 +19,8 @@ from reports.cost.timeline import evaluate as evaluate_timeline
 from reports.evaluate import evaluate as evaluate_space
 from reports.evaluate import evaluate_frame
 from reports.facts import collect
+from reports.field.evidence import COLUMNS, Evidence, evidence
+from reports.field.measured import shipped
 from reports.matrix import expand
 from reports.methods import METHODS
 from reports.run import Run
@@ -41,6 +43,8 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
     shortlist = pd.concat([shortlist, summary], axis=1)
+    near = _evidence(method.name, shortlist, catalog)
+    shortlist = shortlist.merge(near.options, on="option_id", how="left")
     candidates = pd.concat(frames, ignore_index=True)
     return Run(
         scenario=scenario,
@@ -55,8 +59,16 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
+        evidence=near.rows,
         warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
     )
+
+
+def _evidence(method: str, shortlist: pd.DataFrame, catalog: Catalog) -> Evidence:
+    """What was measured near the short list; only the roofline predicts what servers measure."""
+    if method != "roofline" or shortlist.empty:
+        return Evidence(pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame({"option_id": shortlist["option_id"]}))
+    return evidence(shortlist, catalog, shipped(catalog))
 
 
 def _warnings(

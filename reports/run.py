@@ -41,6 +41,9 @@ class Run:
     excuses: pd.DataFrame
     """Long: candidate_id, method, option_id, model, code, constraint, values (the numbers the sentence quotes): every
     infeasible candidate (option_id blank), and every option."""
+    evidence: pd.DataFrame
+    """Long: the measured rows nearest to each short-listed option, with measured and predicted value; the label and
+    the 80 % bands are columns of ``shortlist`` (``label``, ``tpot_ms_low``, …)."""
     warnings: tuple[tuple[str, dict[str, object]], ...]
     """What the cover must say: (English message with ``{names}``, values), translated at rendering."""
 

@@ -83,7 +83,9 @@ class Facts:
         self.problems.append(Problem(place, message, line, column, where=".".join(map(str, path)), **more))
 
     def dated(self, path: KeyPath, text: str) -> None:
-        """A date must be a year, a month or a day."""
+        """A date must be a year, a month or a day; one that the schema refused is empty."""
+        if not text:
+            return
         try:
             as_date(text)
         except ValueError:
@@ -99,9 +101,16 @@ class Facts:
                 continue
             self._check((*path, name), raw, known[name])
             found[name] = self._fact(raw)
-        for name in sorted(required - given.keys()):
+        for name in sorted(required - given.keys() - self._written(path)):
             self.problem(path, f"the fact {name} is missing", expected=known[name])
         return found
+
+    def _written(self, path: KeyPath) -> set[str]:
+        """Names that stand in the file, also those whose value was refused."""
+        data = self.document.data
+        for part in path:
+            data = data.get(part) if isinstance(data, dict) else None
+        return set(data) if isinstance(data, dict) else set()
 
     def _fact(self, raw: schema.FactFile) -> Fact:
         file = self.file
@@ -121,6 +130,10 @@ class Facts:
         name = str(path[-1])
         if raw.at:
             self.dated((*path, "at"), raw.at)
+        if raw.basis == "judgement" and self.file.basis not in ("judgement", "") and not raw.source:
+            self.problem((*path, "basis"), "is a judgement under the source of the whole file",
+                         read=f'"{self.file.source}"', expected="a source of its own",
+                         hint="add source: own-judgement, or the id of the note that argues for it")
         for bound, above in ((raw.low, raw.value), (raw.value, raw.high)):
             if bound is not None and above is not None and bound > above:
                 read_as = f"{raw.low}, {raw.value}, {raw.high}"
@@ -219,16 +232,29 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
-def read_entries(folder: Path, kind: Kind, label: str, problems: list[Problem]) -> Iterator[Read]:
-    """Every entry of one kind under a catalog folder, in the order of file names; problems are appended."""
+def read_entries(
+    folder: Path, kind: Kind, label: str, problems: list[Problem], unreadable: set[str]
+) -> Iterator[Read]:
+    """Every entry of one kind under a catalog folder, in the order of file names; problems are appended.
+
+    An entry with problems is there too, as far as it can be used: who refers to it is not told that it is unknown. The
+    ids of files that are no entries at all are added to ``unreadable`` for the same reason.
+    """
     for path in sorted((folder / kind.folder).glob("*.yaml")):
         name = f"{label}{kind.folder}/{path.name}"
+        refused: tuple[Problem, ...] = ()
         try:
             document = read(path, name=name)
-            file = validate(kind.schema, document, data=_plain(document.data))
         except InputError as error:
             problems.extend(error.problems)
+            unreadable.add(path.stem)
             continue
+        data = _plain(document.data)
+        try:
+            file = validate(kind.schema, document, data=data)
+        except InputError as error:
+            refused = error.problems
+            file = schema.salvaged(kind.schema, data if isinstance(data, dict) else {})
         facts = Facts(file, document, kind.scope)
         required = REQUIRED[kind.scope] if kind.scope != "link" else set()
         base = {
@@ -238,8 +264,14 @@ def read_entries(folder: Path, kind: Kind, label: str, problems: list[Problem]) 
         if path.stem != path.stem.lower() or " " in path.stem:
             facts.problem((), "the file name is not a slug", read=path.stem, expected="small letters without spaces")
         entry = kind.record(file, base, facts)
-        problems.extend(facts.problems)
+        problems.extend(refused)
+        problems.extend(each for each in facts.problems if not _follows(each, refused))
         yield Read(entry, document)
+
+
+def _follows(problem: Problem, refused: tuple[Problem, ...]) -> bool:
+    """Whether a problem is about a value that the schema has refused already."""
+    return any(each.where == problem.where or each.where.startswith(f"{problem.where}.value") for each in refused)
 
 
 def _plain(data: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -39,10 +40,20 @@ class _Reading:
     assumption_places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     prices: dict[str, list[Line]] = field(default_factory=lambda: {table: [] for table in PRICES})
     files: list[tuple[str, str]] = field(default_factory=list)
+    unreadable: dict[str, set[str]] = field(default_factory=lambda: {kind.scope: set() for kind in KINDS})
+    mentioned: dict[str, set[str]] = field(default_factory=lambda: {"sources.csv": set(), "assumptions.csv": set()})
+    """What the first columns of these tables name, in refused rows too: a bad row is reported once, where it is."""
     problems: list[Problem] = field(default_factory=list)
 
     def ids(self) -> Known:
-        return Known(self.sources, self.entries["gpu"], self.entries["model"])
+        return Known(self.named_sources(), self.named("gpu"), self.named("model"))
+
+    def named_sources(self) -> dict[str, object]:
+        return {**self.sources, **dict.fromkeys(self.mentioned["sources.csv"])}
+
+    def named(self, scope: str) -> dict[str, object]:
+        """Entries, and files that hold none because something is wrong with them."""
+        return {**self.entries[scope], **dict.fromkeys(self.unreadable[scope])}
 
 
 def read_catalog(overlays: Iterable[str | Path] = (), *, folder: str | Path | None = None) -> Catalog:
@@ -87,10 +98,12 @@ def read_catalog(overlays: Iterable[str | Path] = (), *, folder: str | Path | No
 def _read_folder(folder: Path, label: str, reading: _Reading) -> None:
     problems = reading.problems
     problems.extend(_strangers(folder, label))
+    for table, names in reading.mentioned.items():
+        names |= _first_column(folder / table)
     for line in read_table(folder, "sources.csv", label, reading.ids(), problems):
         reading.sources[line.row["id"]] = Source(**line.row)
     for kind in KINDS:
-        for each in read_entries(folder, kind, label, problems):
+        for each in read_entries(folder, kind, label, problems, reading.unreadable[kind.scope]):
             reading.entries[kind.scope][each.entry.id] = each
     for line in read_table(folder, "assumptions.csv", label, reading.ids(), problems):
         row = Assumption(**line.row)
@@ -104,6 +117,13 @@ def _read_folder(folder: Path, label: str, reading: _Reading) -> None:
         if path.suffix in (".yaml", ".csv") and path.is_file():
             name = label + path.relative_to(folder).as_posix()
             reading.files.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+
+
+def _first_column(path: Path) -> set[str]:
+    if not path.is_file():
+        return set()
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        return {cells[0].strip() for cells in csv.reader(stream) if cells and cells[0].strip()}
 
 
 def _strangers(folder: Path, label: str) -> Iterator[Problem]:
@@ -149,22 +169,24 @@ def _check_aliases(reading: _Reading) -> None:
 
 
 def _check_references(reading: _Reading) -> None:
+    """Ids that nothing has; an empty one was refused before."""
+    sources = reading.named_sources()
     for found in reading.entries.values():
         for each in found.values():
             for path, fact in _facts(each.entry):
-                if fact.source not in reading.sources:
+                if fact.source and fact.source not in sources:
                     _note(reading, each, (*path, "source"), "unknown source", read=f'"{fact.source}"',
-                          hint=did_you_mean(fact.source, reading.sources))
+                          hint=did_you_mean(fact.source, sources))
             for path, name, scope in _references(each.entry):
-                if name not in reading.entries[scope]:
-                    _note(reading, each, path, f"unknown {scope}", read=f'"{name}"',
-                          hint=did_you_mean(name, reading.entries[scope]))
+                known = reading.named(scope)
+                if name and name not in known:
+                    _note(reading, each, path, f"unknown {scope}", read=f'"{name}"', hint=did_you_mean(name, known))
             if isinstance(each.entry, Gpu):
                 _check_link_kinds(reading, each, each.entry)
-            if isinstance(each.entry, Quantization) and each.entry.quality.source not in reading.sources:
-                source = each.entry.quality.source
+            source = each.entry.quality.source if isinstance(each.entry, Quantization) else ""
+            if source and source not in sources:
                 _note(reading, each, ("quality", "source"), "unknown source", read=f'"{source}"',
-                      hint=did_you_mean(source, reading.sources))
+                      hint=did_you_mean(source, sources))
 
 
 def _check_link_kinds(reading: _Reading, each: Read, gpu: Gpu) -> None:
@@ -213,7 +235,7 @@ def _check_assumptions(reading: _Reading) -> None:
         return
     units = {leaf.name: leaf.unit for leaf in LEAVES if leaf.scope == "assumption" and leaf.name not in INTERPOLATED}
     for name in units:
-        if (name, "global") not in reading.assumptions:
+        if (name, "global") not in reading.assumptions and name not in reading.mentioned["assumptions.csv"]:
             reading.problems.append(Problem(file, f"the assumption {name} has no row for the region global"))
     for key, row in reading.assumptions.items():
         place, line = reading.assumption_places[key]

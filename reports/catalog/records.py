@@ -73,7 +73,8 @@ class Gpu(Entry):
     form_factor: str = ""
     memory_type: str = ""
     compute_capability: str = ""
-    release_year: int = 0
+    release_year: int | None = None
+    """None where nobody knows it."""
     nvlink: str | None = None
     nvlink_domain_cards: int = 0
     pcie: str = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 Basis = Literal["measured", "published", "derived", "judgement"]
 Confidence = Literal["high", "medium", "low"]
@@ -22,8 +23,8 @@ class FactFile(_File):
     low: float | None = Field(None, ge=0, description="the least it may be")
     high: float | None = Field(None, ge=0, description="the most it may be")
     basis: Basis | None = None
-    source: str | None = None
-    at: str | None = None
+    source: str | None = Field(None, min_length=1, description="the id of a row of sources.csv")
+    at: str | None = Field(None, min_length=1, description="a day, month or year")
     confidence: Confidence | None = None
     confirmed: bool | None = None
     note: str = ""
@@ -39,7 +40,7 @@ class EntryFile(_File):
     aliases: tuple[str, ...] = ()
     note: str = ""
     source: str = Field(min_length=1, description="the id of a row of sources.csv")
-    at: str = Field(description="the day, month or year of the facts, such as 2026-11-30")
+    at: str = Field(min_length=1, description="the day, month or year of the facts, such as 2026-11-30")
     basis: Basis = Field(description="measured, published, derived or judgement")
     confidence: Confidence = "medium"
     confirmed: bool = Field(description="true when someone has looked at the source")
@@ -54,11 +55,11 @@ class GpuFile(EntryFile):
     form_factor: str = ""
     memory_type: str = ""
     compute_capability: str = ""
-    release_year: int = Field(0, ge=0)
+    release_year: int | None = Field(None, gt=0, description="left out where it is not known")
     nvlink: str | None = None
     nvlink_domain_cards: Literal[0, 2, 4, 8, 72] = 0
-    pcie: str = Field(description="the id of a link of kind pcie")
-    host: str = Field(description="the id of a host")
+    pcie: str = Field(min_length=1, description="the id of a link of kind pcie")
+    host: str = Field(min_length=1, description="the id of a host")
     exceptions: dict[str, str] = Field(default_factory=dict)
 
 
@@ -77,7 +78,7 @@ class QualityFile(_File):
 
     text: str = Field(min_length=1)
     basis: Basis
-    source: str
+    source: str = Field(min_length=1, description="the id of a row of sources.csv")
 
 
 class QuantizationFile(EntryFile):
@@ -104,3 +105,54 @@ class LinkFile(EntryFile):
 
     kind: Literal["nvlink", "pcie"]
     points: dict[str, Facts] = Field(description="number of cards -> facts")
+
+
+File = TypeVar("File", bound=EntryFile)
+
+
+def salvaged(schema: type[File], data: Mapping[str, Any]) -> File:
+    """What is usable of a refused file, so that its other problems are found too; never part of a catalog.
+
+    A value that is missing or refused has its default, or is empty.
+    """
+    return schema.model_construct(**{name: _usable(field, data.get(name)) for name, field in schema.model_fields.items()})
+
+
+def _usable(field: Any, value: Any) -> Any:
+    for candidate in (value, _good_items(value)):
+        try:
+            return TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(candidate)
+        except ValidationError:
+            continue
+    return _EMPTY.get(field.annotation, "") if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def _good_items(value: Any) -> Any:
+    """Of facts (or of points with facts) those that are good by themselves."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {name: _good_items(item) for name, item in value.items()}
+    return {name: item for name, item in kept.items() if not _is_fact(item) or _is_good(item)}
+
+
+def _is_fact(item: Any) -> bool:
+    return not isinstance(item, Mapping) or "value" in item or not any(isinstance(part, Mapping) for part in item.values())
+
+
+def _is_good(item: Any) -> bool:
+    try:
+        FactFile.model_validate(item)
+    except ValidationError:
+        return False
+    return True
+
+
+_EMPTY: dict[Any, Any] = {
+    bool: False,
+    int: 0,
+    tuple[ComputeType, ...]: ("16bit",),
+    QualityFile: QualityFile.model_construct(text="", basis="judgement", source=""),
+    dict[str, Facts]: {},
+    Literal["nvlink", "pcie"]: "pcie",
+}
+"""What stands for a required value of each type that cannot be used; text is empty."""

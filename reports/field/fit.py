@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +17,8 @@ from reports.catalog.select import assumption
 from reports.errors import InputError, Problem
 from reports.evaluate import run_program
 from reports.field.leaves import Columns, gather
-from reports.field.predict import BEFORE, _program, outcome, predict, run_tests
+from reports.field.predict import BEFORE, outcome, predict, program, run_tests
+from reports.paths import catalogs_folder
 
 Values = NDArray[np.float64]
 
@@ -89,6 +92,13 @@ def start_value(name: str, catalog: Catalog) -> float:
     return catalog.engines[engine].value(fact) if engine else assumption(catalog, fact, "global").mid
 
 
+@functools.cache
+def first_fit() -> Mapping[str, float]:
+    """The values a fit to the shipped rows is held near: those of an earlier, published-form fit, not its own result."""
+    with (catalogs_folder() / "measured" / "prior.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
+
+
 def usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows a fit may learn from: complete, for fitting, without a trap."""
     return rows[(rows["problem"] == "") & (rows["use"] == "fit") & (rows["trap"] == "") & rows["value"].gt(0)]
@@ -109,7 +119,7 @@ class _Model:
             fact, _, engine = name.partition(":")
             columns[fact] = np.where(self.engine == engine, value, columns[fact]) if engine else value
         with np.errstate(all="ignore"):
-            run_program(_program(frozenset(columns), BEFORE), columns)
+            run_program(program(frozenset(columns), BEFORE), columns)
             predicted = outcome(run_tests(columns, self.rows), self.rows)
             found = np.log(predicted) - self.log_value
         return np.nan_to_num(found, nan=0.0, posinf=3.0, neginf=-3.0)
@@ -119,17 +129,19 @@ def fit(
     rows: pd.DataFrame,
     catalog: Catalog,
     coefficients: Sequence[Coefficient] = COEFFICIENTS,
-    start: Mapping[str, float] | None = None,
+    prior: Mapping[str, float] | None = None,
 ) -> Fitted:
-    """Coefficients that predict the rows best, stage by stage, each held near its shipped value.
+    """Coefficients that predict the rows best, stage by stage, each held near ``prior`` (without: its shipped value).
 
     ``spread`` of a coefficient is compared with the errors of the rows: two rows hardly move it, two hundred do.
     """
     rows = usable(rows)
     if rows.empty:
         raise InputError(Problem("measured rows", "none can be fitted", expected="complete rows without a trap"))
-    shipped = {each.name: start_value(each.name, catalog) for each in coefficients}
-    values = dict(shipped) | dict(start or {})
+    shipped = {each.name: start_value(each.name, catalog) for each in coefficients} | {
+        name: value for name, value in (prior or {}).items() if name in {each.name for each in coefficients}
+    }
+    values = dict(shipped)
     low: dict[str, float] = {}
     high: dict[str, float] = {}
     before = _median(rows, catalog, shipped)
@@ -224,5 +236,5 @@ def _left_out(
     coefficients: Sequence[Coefficient],
 ) -> pd.DataFrame:  # fmt: skip
     others = learn[group.loc[learn.index] != name]
-    values = fit(others, catalog, coefficients).values if len(others) else None
+    values = fit(others, catalog, coefficients, first_fit()).values if len(others) else None
     return predict(rows[group == name], catalog, values)

@@ -41,7 +41,8 @@ MOST_RANKS_WITHOUT_LINK = 1
 
 
 @functools.cache
-def _program(known: frozenset[str], blocks: tuple[Block, ...]) -> Program:
+def program(known: frozenset[str], blocks: tuple[Block, ...]) -> Program:
+    """Blocks compiled once for each set of known columns."""
     return compile_blocks(blocks, known)
 
 
@@ -49,7 +50,7 @@ def evaluate_rows(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[st
     """Every formula column over answerable rows (no ``problem``)."""
     columns = gather(rows, catalog, coefficients)
     with np.errstate(all="ignore"):
-        run_program(_program(frozenset(columns), BEFORE), columns)
+        run_program(program(frozenset(columns), BEFORE), columns)
         return run_tests(columns, rows)
 
 
@@ -75,7 +76,7 @@ def run_tests(columns: Columns, rows: pd.DataFrame) -> Columns:
     opened = start == "open-loop"
     if opened.any():
         columns["offered_requests"] = np.where(opened, _fixed_point(columns, opened), columns["offered_requests"])
-    run_program(_program(frozenset(columns), RUN), columns)
+    run_program(program(frozenset(columns), RUN), columns)
     return columns
 
 
@@ -94,7 +95,7 @@ def _fixed_point(columns: Columns, opened: NDArray[np.bool_]) -> Values:
     for _ in range(FIXED_POINT_ROUNDS):
         part["offered_requests"] = flight
         trial = dict(part)
-        run_program(_program(frozenset(part), RUN), trial)
+        run_program(program(frozenset(part), RUN), trial)
         flight = (flight + np.minimum(trial["arrival_requests_per_s"] / 1000 * trial["request_ms"], most)) / 2
     result = np.ones(len(opened))
     result[opened] = flight
