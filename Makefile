@@ -14,12 +14,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */make \1\t/' | expand -t 16
 
-report: $(VENV)/report  ## build SCENARIO (the monthly procurement report) and print its files
+report: $(VENV)/report  ## build SCENARIO (the monthly procurement report) into out/ and print its files
 	@$(PYTHON) .ci/system.py report
+	@echo "building $(SCENARIO): workbook, PDFs and data into out/, usually less than a minute"
 	@$(BIN)/gpubook build $(SCENARIO)
 
-test: $(VENV)/dev  ## all tests; T=tests/test_wheel.py for one file
+test: $(VENV)/dev  ## catalogs and scenarios checked, then all tests; T=tests/test_wheel.py for one file
 	@$(PYTHON) .ci/system.py test
+	@$(BIN)/gpubook check --quiet \
+	  || { echo "make test stopped: no test can run on catalogs or scenarios that cannot be read. Mend the lines above."; exit 1; }
 	@$(BIN)/python -m pytest -n auto --dist loadscope $(T)
 
 lint: $(VENV)/dev  ## ruff

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -16,11 +16,14 @@ from reports.terminal import (
     complain,
     entry_record,
     find_entry,
+    foreign_package,
+    known_name,
+    print_frame,
     print_problems,
+    print_records,
     print_result,
     problem_records,
     progress_bar,
-    table,
 )
 
 if TYPE_CHECKING:
@@ -72,8 +75,10 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Evaluate scenarios and write their workbooks, PDFs, results and manifests."""
-    _refuse_doubles(scenarios)
     from reports import pipeline
+    from reports.scenario.check import refuse_doubles
+
+    refuse_doubles(scenarios)
 
     options: dict[str, Any] = {
         "sets": sets or (), "overrides": overrides or (), "catalog": catalog or (), "period": period,
@@ -83,7 +88,7 @@ def build(
     failed = 0
     for path in scenarios:
         try:
-            with progress_bar(path.stem, quiet or as_json) as progress:
+            with progress_bar(path.stem, quiet or as_json, files=True) as progress:
                 result = pipeline.build(path, out=out, progress=progress, **options)
         except InputError as error:
             problems += error.problems
@@ -104,17 +109,6 @@ def build(
         raise typer.Exit(SOME_FAILED if done or failed else BAD_INPUT)
 
 
-def _refuse_doubles(scenarios: Sequence[Path]) -> None:
-    """Two files of one name would write into one folder."""
-    stems = [path.stem for path in scenarios]
-    doubles = [path for path in scenarios if stems.count(path.stem) > 1]
-    if doubles:
-        raise InputError(
-            Problem(str(path), "has the same name as another scenario of this build", expected="different file names")
-            for path in doubles
-        )
-
-
 @app.command()
 def check(
     paths: Annotated[
@@ -129,7 +123,7 @@ def check(
 ) -> None:
     """Validate catalogs and scenarios; list every problem with file and line."""
     from reports.catalog.read import read_catalog
-    from reports.scenario.check import check_scenarios, scenario_files
+    from reports.scenario.check import check_scenarios, names_read, scenario_files
 
     given = list(paths) if paths else [folder for folder in (Path("scenarios"),) if folder.is_dir()]
     book = read_catalog(tuple(catalog or ()))
@@ -142,6 +136,8 @@ def check(
     elif not quiet:
         for file in files:
             print(f"{file}: good")
+            for written, found in names_read(file, book):
+                print(f"    {written} read as {found}")
         print(f"catalogs: good ({len(book.gpus)} cards, {len(book.models)} models, {len(book.rental)} rental offers)")
 
 
@@ -156,7 +152,7 @@ def explain(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show the evidence of one candidate: each formula with its numbers, units and sources."""
+    """Show the evidence of one candidate: capacity, cards and money, each formula with numbers, units and sources."""
     from reports import explain as evidence_of
     from reports.strict_yaml import did_you_mean
 
@@ -199,14 +195,7 @@ def matrix(
     from reports.outputs import results_frame
 
     frame = results_frame(_evaluated(scenario, period, sets, overrides, catalog, quiet))
-    if form == "csv":
-        frame.to_csv(sys.stdout, index=False, lineterminator="\n")
-    elif form == "json":
-        frame.to_json(sys.stdout, orient="records", force_ascii=False, double_precision=15, lines=False, indent=1)
-        print()
-    else:
-        sys.stdout.buffer.write(frame.to_parquet(index=False))
-    sys.stdout.flush()
+    print_frame(frame, form)
 
 
 @app.command()
@@ -300,11 +289,11 @@ def catalog_list(
     book = _catalog(catalog)
     if kind is None:
         counts = {word: len(getattr(book, table)) for word, table in KINDS.items()}
-        _print_records([{"kind": word, "entries": count} for word, count in counts.items()], quiet, as_json)
+        print_records([{"kind": word, "entries": count} for word, count in counts.items()], quiet, as_json)
     else:
-        with _known("catalog list"):
+        with known_name("catalog list"):
             frame = list_frame(book, kind)
-        _print_records(frame.to_dict("records"), quiet, as_json)
+        print_records(frame.to_dict("records"), quiet, as_json)
 
 
 @catalog_app.command("show")
@@ -316,7 +305,7 @@ def catalog_show(
     as_json: Json = False,
 ) -> None:
     """Show one entry: every fact with its unit, source, date and basis."""
-    with _known("catalog show"):
+    with known_name("catalog show"):
         entry, facts = find_entry(_catalog(catalog), name, kind)
     record = entry_record(entry)
     if as_json:
@@ -325,25 +314,7 @@ def catalog_show(
         for key, value in record.items():
             print(f"{key}: {value}")
         print()
-        _print_records(facts.to_dict("records"), quiet, as_json)
-
-
-@contextmanager
-def _known(verb: str) -> Iterator[None]:
-    """A name nobody knows is a problem of the input."""
-    from reports.catalog.select import UnknownName
-
-    try:
-        yield
-    except UnknownName as error:
-        raise InputError(Problem(verb, str(error))) from None
-
-
-def _print_records(records: Sequence[Mapping[Any, Any]], quiet: bool, as_json: bool) -> None:
-    if as_json:
-        print(as_json_text(records))
-    elif not quiet:
-        print(table(records))
+        print_records(facts.to_dict("records"), quiet, as_json)
 
 
 def _catalog(overlays: Sequence[Path] | None) -> Catalog:
@@ -380,38 +351,32 @@ def _fail(problems: Sequence[Problem], as_json: bool) -> NoReturn:
     raise typer.Exit(BAD_INPUT)
 
 
-def _foreign_package() -> str:
-    """Another project on PyPI installs a package called ``reports``: say so when it lies where ours should."""
-    import reports
-
-    if "gpubook" in (reports.__doc__ or ""):
-        return ""
-    folder = Path(reports.__file__ or "").parent
-    return (
-        f"the package `reports` in {folder} is not the one of gpubook; another distribution installs that name. "
-        "Remove it (pip uninstall reports) and install gpubook again, best in an environment of its own."
-    )
-
-
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code and never raises what a user can cause."""
     debug = DEBUG in arguments
     arguments = [argument for argument in arguments if argument != DEBUG]
-    foreign = _foreign_package()
+    foreign = foreign_package()
     if foreign:
         complain(foreign)
         return BAD_INPUT
     try:
         code = app(args=arguments, prog_name="gpubook", standalone_mode=False, obj=DEBUG if debug else None)
+        sys.stdout.flush()
+        if code == INTERRUPTED:  # typer turns a KeyboardInterrupt into this
+            raise KeyboardInterrupt
         return int(code or GOOD)
     except InputError as error:
         try:
             _fail(error.problems, "--json" in arguments)
         except typer.Exit as leave:
             return leave.exit_code
-    except (KeyboardInterrupt, typer.Abort):  # typer turns the first into the second
+    except (KeyboardInterrupt, typer.Abort):
         complain("interrupted; what was written before stands")
         return INTERRUPTED
+    except SystemExit as leave:  # typer ends with 1 when the reader of the pipe left; that is no failure
+        if type(sys.stdout).__name__ != "PacifyFlushWrapper":
+            raise
+        return GOOD if leave.code == SOME_FAILED else int(leave.code or GOOD)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of the pipe left: nothing more to say
         return GOOD
@@ -434,8 +399,17 @@ def _unexpected(error: Exception, debug: bool, about: str = "") -> int:
     return SOME_FAILED
 
 
+def _end(number: int, frame: object) -> NoReturn:
+    complain("ended from outside; what was written before stands")
+    sys.exit(128 + number)
+
+
 def main() -> NoReturn:
-    """Entry point of the ``gpubook`` command."""
+    """Entry point of the ``gpubook`` command; a polite end (SIGTERM, SIGHUP) clears drafts like an interruption."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     sys.exit(run_command(sys.argv[1:]))
 
 

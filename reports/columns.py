@@ -172,7 +172,7 @@ LEAVES: tuple[Leaf, ...] = (
     ),
     *_leaves(
         "assumption",
-        ("safety_factor", "ratio", "Share of the limit that is recommended"),
+        ("safety_factor", "ratio", "Safety factor: share of the limit that is recommended"),
         ("average_utilisation", "ratio", "Average load as a share of the peak"),
         ("annual_discount_rate", "ratio", "Discount rate per year"),
         ("pue", "ratio", "Power usage effectiveness (PUE)"),

@@ -162,7 +162,8 @@ def _notes(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, 
     if method.name == run.method.name:
         stand_in = run.options.loc[run.options["option_id"] == _option(candidate), "candidate_id"]
         if len(stand_in) and stand_in.iloc[0] != row["candidate_id"]:
-            yield f"In the report {stand_in.iloc[0]} stands for its option: of its counts it needs the fewest cards."
+            why = "it needs the fewest cards" if row["feasible"] else "it comes closest, or needs the fewest cards"
+            yield f"In the report {stand_in.iloc[0]} stands for this option: of its counts {why}."
     if not row["feasible"]:
         yield "Not priced: it cannot serve the demand."
     for way in ("rent", "buy"):
@@ -186,8 +187,9 @@ def _cashflow(whole: _Row) -> Iterator[Step]:
             numbers = written(row.formula, {name: number(_last(whole.values, last, name)) for name in row.reads})
             numbers += f" in month {last[MONTH]}"
         else:
-            formula = f"{row.aggregate.name if row.aggregate else ''}({', '.join(row.reads)})"
-            numbers = f"over the months 0 to {last[MONTH]}: {row.aggregate.doc if row.aggregate else ''}"
+            assert row.aggregate is not None
+            formula = f"{row.aggregate.name}({', '.join(row.reads)})"
+            numbers = f"over the months 0 to {last[MONTH]}: {row.aggregate.doc.split(';')[0].rstrip('.')}"
         yield Step(title, row.column, row.label, formula, numbers, _plain(value), row.unit, _sources(row))
 
 
@@ -319,7 +321,7 @@ def as_text(found: Evidence) -> str:
         lines.append(f"    = {step.formula}")
         lines.append(f"    = {step.numbers}")
         sources = f"   [{', '.join(step.sources)}]" if step.sources else ""
-        lines.append(f"    = {number(step.value)} {step.unit}{sources}")
+        lines.append(f"    = {number(step.value).strip('()')} {step.unit}{sources}")
     lines += ["", "== Inputs"]
     for given in found.inputs:
         lines.append(f"{given.name} = {number(given.value)} {given.unit}: {given.label}")

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pandas as pd
@@ -17,9 +26,9 @@ from reports.writing import replace_folder
 
 def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> list[Path]:
     """Write every file of a run into ``folder``; an interruption leaves what stood there before."""
-    from reports.render import pdf, workbook
+    from reports.render import workbook
 
-    with replace_folder(folder) as draft:
+    with replace_folder(folder) as draft, _documents(run, draft) as documents:
         progress("results")
         results_frame(run).to_parquet(draft / "results.parquet", index=False)
         run.cost_lines.to_csv(draft / "cost_lines.csv", index=False, lineterminator="\n")
@@ -28,12 +37,65 @@ def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> li
         )
         progress("workbook")
         workbook.write(run, draft / "workbook.xlsx")
-        for kind in run.scenario.reports:
-            for language in run.scenario.languages:
-                progress(f"{kind}.{language}.pdf")
-                pdf.write(run, kind, language, draft / f"{kind}.{language}.pdf")
+        for name, finish in documents.items():
+            progress(name)
+            finish()
         write_manifest(run, draft)
     return sorted(folder.iterdir())
+
+
+@contextmanager
+def _documents(run: Run, folder: Path) -> Iterator[dict[str, Callable[[], object]]]:
+    """File name of each document -> a call that returns when it is written.
+
+    With two cores and two documents, workers write them side by side while this process goes on; their bytes are the
+    same. Where no worker can start, and on one core, the call itself writes the document.
+    """
+    named = {f"{kind}.{language}.pdf": (kind, language)
+             for kind in run.scenario.reports for language in run.scenario.languages}  # fmt: skip
+    here = {name: partial(_write_document, run, kind, language, folder / name)
+            for name, (kind, language) in named.items()}  # fmt: skip
+    workers = min(_cores(), len(named))
+    if workers < 2:
+        yield dict(here)
+        return
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    try:
+        futures = {name: pool.submit(task) for name, task in here.items()}
+        yield {name: partial(_finish, future, here[name]) for name, future in futures.items()}
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _finish(future: Future[None], otherwise: Callable[[], None]) -> None:
+    try:
+        future.result()
+    except BrokenProcessPool:
+        otherwise()
+
+
+def _write_document(run: Run, kind: str, language: str, path: Path) -> None:
+    from reports.render import pdf
+
+    pdf.write(run, kind, language, path)
+
+
+def _end_with_parent() -> None:
+    """In a worker: leave interruptions to the parent, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 FIRST_COLUMNS = (

@@ -15,6 +15,7 @@ from reports.constraints import verdicts
 from reports.cost.blocks import COST_BLOCKS, rank
 from reports.cost.lines import cost_lines
 from reports.cost.offers import attach
+from reports.cost.quotes import Listed
 from reports.cost.timeline import evaluate as evaluate_timeline
 from reports.evaluate import evaluate as evaluate_space
 from reports.evaluate import evaluate_frame
@@ -45,7 +46,7 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     shortlist = pd.concat([shortlist, summary], axis=1)
     near = _evidence(method.name, shortlist, catalog)
     shortlist = shortlist.merge(near.options, on="option_id", how="left")
-    candidates = pd.concat(frames, ignore_index=True)
+    candidates = pd.concat(frames, ignore_index=True).copy()
     return Run(
         scenario=scenario,
         catalog=catalog,
@@ -92,7 +93,7 @@ def _warnings(
     unconfirmed = sorted(set(doubtful.loc[doubtful["scope"] == "gpu", "key"]) & set(cards))
     if unconfirmed:
         found.append(
-            ("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": ", ".join(unconfirmed)})
+            ("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": Listed(unconfirmed)})
         )
     split = winners[winners["tensor_parallel"] > 1] if len(winners) else winners
     links = set(doubtful.loc[doubtful["scope"] == "link", "key"])
@@ -101,7 +102,7 @@ def _warnings(
         found.append(
             (
                 "The link between cards of {cards} was not measured: latency is extrapolated.",
-                {"cards": ", ".join(guessed)},
+                {"cards": Listed(guessed)},
             )
         )
     consumer = [card for card in cards if "consumer" in catalog.gpus[card].form_factor]
@@ -109,7 +110,7 @@ def _warnings(
         found.append(
             (
                 "{cards}: consumer cards. The vendor's driver licence excludes data centres; check before ordering.",
-                {"cards": ", ".join(consumer)},
+                {"cards": Listed(consumer)},
             )
         )
     return tuple(found)

@@ -99,7 +99,7 @@ def shortlist(marked: pd.DataFrame) -> pd.DataFrame:
 
 def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
     """Why each infeasible candidate cannot run and why each option did not win: a code and the numbers to quote."""
-    infeasible = candidates[~candidates["feasible"]].assign(option_id="")
+    infeasible = candidates[~candidates["feasible"]].copy().assign(option_id="")
     best = marked["model"].astype(str).map(
         marked[marked["winner"]].set_index("model")["monthly_cost_amount"].rename(index=str)
     )

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.errors import Problem
+from reports.errors import InputError, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,30 @@ if TYPE_CHECKING:
     from reports.catalog.records import Catalog, Entry
 
 _WIDEST = 60
+
+
+def foreign_package() -> str:
+    """Another project on PyPI installs a package called ``reports``: say so when it lies where ours should."""
+    import reports
+
+    if "gpubook" in (reports.__doc__ or ""):
+        return ""
+    folder = Path(reports.__file__ or "").parent
+    return (
+        f"the package `reports` in {folder} is not the one of gpubook; another distribution installs that name. "
+        "Remove it (pip uninstall reports) and install gpubook again, best in an environment of its own."
+    )
+
+
+@contextmanager
+def known_name(verb: str) -> Iterator[None]:
+    """A name nobody knows is a problem of the input."""
+    from reports.catalog.select import UnknownName
+
+    try:
+        yield
+    except UnknownName as error:
+        raise InputError(Problem(verb, str(error))) from None
 
 
 def find_entry(catalog: Catalog, name: str, kind: str | None) -> tuple[Entry, pd.DataFrame]:
@@ -84,6 +108,25 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+def print_frame(frame: pd.DataFrame, form: str) -> None:
+    """A frame as csv, json or parquet, for other tools."""
+    if form == "csv":
+        frame.to_csv(sys.stdout, index=False, lineterminator="\n")
+    elif form == "json":
+        frame.to_json(sys.stdout, orient="records", force_ascii=False, double_precision=15, lines=False, indent=1)
+        print()
+    else:
+        sys.stdout.buffer.write(frame.to_parquet(index=False))
+    sys.stdout.flush()
+
+
+def print_records(records: Sequence[Mapping[Any, Any]], quiet: bool, as_json: bool) -> None:
+    if as_json:
+        print(as_json_text(records))
+    elif not quiet:
+        print(table(records))
+
+
 def as_json_text(data: Any) -> str:
     """Data as indented JSON."""
     return json.dumps(plain(data), ensure_ascii=False, indent=2, default=str)
@@ -107,11 +150,27 @@ def _size(size: int) -> str:
     return f"{size:.1f} GB"
 
 
+class _Lines:
+    """Says what is finished when the next step begins."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.last, self.evaluated = name, "", False
+
+    def step(self, step: str) -> None:
+        if self.evaluated:
+            print(f"{self.name}: {self.last} ready", file=sys.stderr, flush=True)
+        self.evaluated = self.evaluated or self.last == "matrix"
+        self.last = step
+
+
 @contextmanager
-def progress_bar(name: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """A bar on a terminal; nothing in a pipe."""
+def progress_bar(name: str, quiet: bool, files: bool = False) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; in a pipe nothing, or a plain line for each finished step after the matrix."""
     if quiet or not sys.stderr.isatty():
-        yield lambda step: None
+        lines = _Lines(name) if files and not quiet else None
+        yield lines.step if lines else lambda step: None
+        if lines:
+            lines.step("")
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from reports import strict_yaml
+from reports.catalog.entries import KINDS, read_entries
 from reports.catalog.read import read_catalog
 from reports.catalog.select import assumption
-from reports.errors import InputError
+from reports.errors import InputError, Problem
 
 GPU = """\
 name: My card
@@ -78,6 +81,11 @@ def changed(old: str, new: str, text: str = GPU) -> str:
         (changed("at: 2026-11-30", "at: 30.11.2026"), "CARD:8", "is not a date"),
         (changed("basis: judgement", "basis: guess"), "CARD:9", "measured, published"),
         (changed("host: dgx-h100", "host: dgx-h100\nnvlink: nvswitch-ampere"), "CARD:", "nvlink_domain"),
+        (changed("host: dgx-h100", "host: dgx-h100\nrelease_year: 0"), "CARD:7", "more than 0"),
+        (
+            changed("basis: judgement", "basis: published").replace("300", "{value: 300, basis: judgement}"),
+            "CARD:16", "add source: own-judgement",
+        ),
     ],
 )
 def test_entry_is_refused(tmp_path: Path, text: str, place: str, words: str) -> None:
@@ -144,6 +152,62 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     bad = changed("tdp_w: 300", "tdp_w: -1", changed("rocm: 0", "rocm: 7"))
     found = refusals(tmp_path, {"gpus/my-card.yaml": bad, "prices/rental.csv": RENTAL + OFFER.replace("USD", "GBP")})
     assert {each.split(":")[0] for each in found} == {"mine/gpus/my-card.yaml", "mine/prices/rental.csv"}
+
+
+def test_everything_about_one_entry_at_once(tmp_path: Path) -> None:
+    """Schema, facts and references in one phase; a refused value has one problem, not a second that follows from it."""
+    text = changed("vendor: Ours\n", "")
+    text = changed("pcie: pcie5", "pcie: pcie9", text)
+    text = changed("source: own-judgement", "source: nowhere", text)
+    text = changed("basis: judgement", "basis: guess", text)
+    text = changed("  memory_nominal_gb: 80\n", "", text)
+    text = changed("peak_16bit_tflops: 100", "peak_16bit_tflops: many", text)
+    text = changed("tdp_w: 300", "tdp: 300", text)
+    found = refusals(tmp_path, {"gpus/my-card.yaml": changed("rocm: 0", "rocm: 2", text)})
+    words = ("vendor: is missing", "unknown link", "unknown source", "guess", "memory_nominal_gb is missing", "many",
+             'did you mean "tdp_w"', "0 or 1")  # fmt: skip
+    assert [word for word in words if not any(word in each for each in found)] == []
+    assert len(found) == len(words), found
+
+
+@pytest.mark.parametrize("card", [changed("rocm: 0", "rocm: 2"), "name: [torn", changed("name: My card\n", "")])
+def test_one_bad_card_is_one_problem(tmp_path: Path, card: str) -> None:
+    """Who refers to it is not told that it is unknown."""
+    offer = RENTAL + OFFER.replace("l40s", "my-card")
+    found = refusals(tmp_path, {"gpus/my-card.yaml": card, "prices/rental.csv": offer})
+    assert len(found) == 1, found
+
+
+def test_one_bad_row_of_a_table_is_one_problem(tmp_path: Path) -> None:
+    sources = "id,title,locator,licence,checked_on\nown-note,A note,here,own work,30.11.2026\n"
+    pue = ASSUMPTIONS + "pue,global,,1.3,1.2,1.1,ratio,judgement,own-note,2026-11-30\n"
+    card = changed("source: own-judgement", "source: own-note")
+    found = refusals(tmp_path, {"sources.csv": sources, "assumptions.csv": pue, "gpus/my-card.yaml": card})
+    assert [each.split(" ")[0] for each in found] == ["mine/assumptions.csv:2:", "mine/sources.csv:2:"]
+
+
+WEIRD = (
+    None, True, -1, 0, 1e308, "", "x", [], [None], {}, {"a": 1}, {"value": "x"}, {"value": {"value": 1}}, "2026-02-30",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gpus/l40s", "models/deepseek-v3", "quantizations/mxfp4", "links/pcie4"])
+def test_any_value_anywhere_is_accepted_or_refused_on_purpose(tmp_path: Path, repository: Path, name: str) -> None:
+    whole = strict_yaml.read(repository / "catalogs" / f"{name}.yaml").data
+    kind = next(kind for kind in KINDS if name.startswith(kind.folder))
+    (tmp_path / kind.folder).mkdir()
+    file = tmp_path / kind.folder / "weird.yaml"
+    paths = [(key,) for key in whole]
+    paths += [(key, inner) for key, value in whole.items() if isinstance(value, dict) for inner in value]
+    for path in paths:
+        for weird in WEIRD:
+            data = json.loads(json.dumps(whole))
+            inside = data[path[0]] if len(path) > 1 else data
+            inside[path[-1]] = weird
+            file.write_text(json.dumps(data), encoding="utf-8")
+            problems: list[Problem] = []
+            (found,) = read_entries(tmp_path, kind, "mine/", problems, set())
+            assert found.entry.id == "weird"
 
 
 def test_impossible_model_is_refused(tmp_path: Path, repository: Path) -> None:

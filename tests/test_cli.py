@@ -15,7 +15,13 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from reports import cli
+from reports import cli, pipeline
+from reports.catalog.read import read_catalog
+from reports.explain import evidence, number
+from reports.pipeline import evaluate
+from reports.recommend import OPTION
+from reports.run import Run
+from reports.scenario.read import read_scenario
 
 MATRIX_COLUMNS = [
     "candidate_id", "method", "model", "quantization", "gpu", "count", "interconnect", "feasible",
@@ -132,6 +138,71 @@ def test_explain_shows_numbers_units_and_sources(capsys: pytest.CaptureFixture[s
     assert "basis given; source scenario; as of 2026-11-30; catalog: 0.4" in out
 
 
+@pytest.fixture(scope="module")
+def proposal(repository: Path) -> tuple[str, Run]:
+    """A scenario with prices, evaluated once."""
+    path = repository / "scenarios" / "capacity-proposal.yaml"
+    book = read_catalog()
+    return str(path), evaluate(read_scenario(path, book), book)
+
+
+@pytest.fixture
+def evaluated(proposal: tuple[str, Run], monkeypatch: pytest.MonkeyPatch) -> tuple[str, Run]:
+    monkeypatch.setattr(pipeline, "evaluate", lambda scenario, book: proposal[1])
+    return proposal
+
+
+def test_explain_shows_all_blocks_of_an_option_of_the_short_list(
+    capsys: pytest.CaptureFixture[str], evaluated: tuple[str, Run]
+) -> None:
+    path, found = evaluated
+    listed = found.shortlist.iloc[0]
+    _, out, _ = run(capsys, "explain", path, str(listed["candidate_id"]))
+    titles = [line[3:] for line in out.splitlines() if line.startswith("== ")]
+    assert titles == [*dict.fromkeys(block.title for block in found.blocks), "Cash flow over the horizon", "Inputs"]
+    assert f"    = {number(listed['rent_npv_amount']).strip('()')} currency   [methods-note]" in out
+    assert "stands for" not in out
+    # by hand: the price of the offer times its cards times 730 hours a month
+    rent = listed["rented_cards"] * listed["rent_offer_price_per_card_hour"] * listed["rent_offer_exchange_rate"] * 730
+    assert f"    = {number(rent)} currency/month" in out
+    assert "rent_offer_price_per_card_hour = " in out
+
+
+def test_explain_prices_a_candidate_that_another_stands_for(
+    capsys: pytest.CaptureFixture[str], evaluated: tuple[str, Run]
+) -> None:
+    path, found = evaluated
+    listed = found.shortlist.iloc[0]
+    same = found.candidates
+    for axis in OPTION:
+        same = same[same[axis] == listed[axis]]
+    other = same[same["feasible"] & (same["candidate_id"] != listed["candidate_id"])].iloc[0]
+    _, out, _ = run(capsys, "explain", path, str(other["candidate_id"]))
+    assert f"In the report {listed['candidate_id']} stands for this option" in out
+    titles = {line[3:] for line in out.splitlines() if line.startswith("== ")}
+    assert {"Cards for the demand", "Rent", "Buy", "Rent against buy", "Cash flow over the horizon"} <= titles
+
+
+def test_explain_does_not_price_what_cannot_run(
+    capsys: pytest.CaptureFixture[str], evaluated: tuple[str, Run]
+) -> None:
+    path, found = evaluated
+    cannot = found.candidates[~found.candidates["feasible"]].iloc[0]
+    _, out, _ = run(capsys, "explain", path, str(cannot["candidate_id"]))
+    assert "feasible: no." in out
+    assert "Not priced: it cannot serve the demand." in out
+    assert "== Cards for the demand" in out
+    assert "== Rent" not in out
+
+
+def test_every_candidate_can_be_explained(evaluated: tuple[str, Run]) -> None:
+    _, found = evaluated
+    for name in found.candidates["candidate_id"]:
+        (one,) = evidence(found, str(name))
+        assert one.steps
+        assert [given.name for given in one.inputs if not given.source and given.value is not None] == []
+
+
 def test_explain_as_json_and_an_unknown_candidate(capsys: pytest.CaptureFixture[str], example: str) -> None:
     name = "published-example-7b.int8.a100-sxm4-80gb.8x.pcie"
     code, out, _ = run(capsys, "explain", example, name, "--json")
@@ -152,6 +223,18 @@ def test_check_of_what_is_shipped(capsys: pytest.CaptureFixture[str], repository
     code, out, _ = run(capsys, "check", str(repository / "scenarios"), "--json")
     assert json.loads(out)["problems"] == []
     assert run(capsys, "check", str(repository / "scenarios"), "--quiet")[1] == ""
+
+
+def test_check_says_how_other_names_were_read(
+    capsys: pytest.CaptureFixture[str], repository: Path, tmp_path: Path
+) -> None:
+    text = (repository / "scenarios" / "eight-a100-7b.yaml").read_text()
+    file = tmp_path / "mine.yaml"
+    file.write_text(text.replace("a100-sxm4-80gb", "a100"))
+    code, out, _ = run(capsys, "check", str(file))
+    assert code == 0
+    assert out.startswith(f"{file}: good\n    a100 read as a100-sxm4-80gb\ncatalogs: good")
+    assert " read as " not in run(capsys, "check", str(repository / "scenarios" / "eight-a100-7b.yaml"))[1]
 
 
 def test_catalog_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +261,9 @@ def test_build_prints_files_sizes_and_the_answer(
 ) -> None:
     code, out, err = run(capsys, "build", example, "--out", str(tmp_path), "--set", "title.en=Mine")
     folder = tmp_path / "2026-11" / "eight-a100-7b"
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert [line for line in err.splitlines() if not line.startswith("eight-a100-7b: ")] == []
+    assert "eight-a100-7b: workbook ready\n" in err  # a plain line a file, no bar and no colour
     names = {path.name for path in folder.iterdir()}
     assert {"workbook.xlsx", "results.parquet", "cost_lines.csv", "summary.json", "manifest.json"} <= names
     assert {f"monthly-procurement.{language}.pdf" for language in ("en", "zh")} <= names

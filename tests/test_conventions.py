@@ -92,19 +92,26 @@ def test_every_leaf_and_formula_ends_in_its_unit() -> None:
         for function in all_formulas()
         if promised_unit(info(function).name) != info(function).unit
     ]
-    assert not wrong, "give the column the ending of its unit (reports/units.py):\n" + "\n".join(wrong)
+    assert not wrong, (
+        "rename the column so that it ends in its unit, or add a new ending to ENDINGS in reports/units.py:\n"
+        + "\n".join(wrong)
+    )
 
 
 def test_the_list_of_units_is_closed() -> None:
     used = {leaf.unit for leaf in LEAVES} | {info(function).unit for function in all_formulas()}
     used |= {row.unit for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
-    assert used == set(UNITS)
-    assert {*ENDINGS.values(), *TERMS.values()} == set(UNITS), "a unit that no name can promise, or the other way round"
+    file = "reports/units.py"
+    assert used - set(UNITS) == set(), f"add these units to UNITS in {file}"
+    assert set(UNITS) - used == set(), f"nothing has these units: take them out of UNITS in {file}"
+    promised = {*ENDINGS.values(), *TERMS.values()}
+    assert set(UNITS) - promised == set(), f"no name can promise these units: add an ending to ENDINGS in {file}"
+    assert promised - set(UNITS) == set(), f"ENDINGS or TERMS in {file} promise units that UNITS lacks"
 
 
 def test_terms_without_ending_are_columns() -> None:
     columns = set(LEAF) | {info(function).name for function in all_formulas()}
-    assert set(TERMS) - columns == set()
+    assert set(TERMS) - columns == set(), "no such columns: take them out of TERMS in reports/units.py"
 
 
 # Formulas --------------------------------------------------------------------------------------------------------
@@ -129,7 +136,7 @@ def test_a_formula_is_one_return_expression_with_its_own_words() -> None:
             if isinstance(node, ast.Constant) and node.value not in (0, 1, 2)
         ]
         if not info(function).label or not info(function).sources:
-            wrong.append(f"{name_and_place(function)}: no label or no source")
+            wrong.append(f"{name_and_place(function)}: no label or no source in its @formula(...)")
     assert not wrong, "\n".join(wrong)
 
 
@@ -142,7 +149,10 @@ def test_every_parameter_is_a_leaf_or_an_earlier_column() -> None:
                 column = block.column(info(function).name)
                 place = f"{chain}, {block.title}, {column}"
                 reads = {block.resolve(parameter) for parameter in info(function).inputs}
-                wrong += [f"{place}: {read} is not known yet" for read in sorted(reads - known)]
+                wrong += [
+                    f"{place}: {read} is not known yet: make it in a formula above, or add a row to reports/columns.py"
+                    for read in sorted(reads - known)
+                ]
                 if column in made or column in LEAF:
                     wrong.append(f"{place}: made twice")
                 known.add(column)
@@ -165,19 +175,22 @@ def test_every_leaf_is_read_by_a_formula() -> None:
         for parameter in info(function).inputs
     }
     read |= {name for row in CASHFLOW for name in row.reads}
-    assert set(LEAF) - read == UNREAD_LEAVES
+    unread = set(LEAF) - read
+    assert unread - UNREAD_LEAVES == set(), "no formula reads these: take them out of reports/columns.py"
+    assert UNREAD_LEAVES - unread == set(), "formulas read these now: take them out of UNREAD_LEAVES in this file"
 
 
 def test_no_formula_lies_idle() -> None:
     used = {id(function) for function in all_formulas()}
-    assert [name_and_place(function) for function in written_formulas() if id(function) not in used] == []
+    idle = [name_and_place(function) for function in written_formulas() if id(function) not in used]
+    assert idle == [], "add them to FORMULAS of their file in reports/formulas/"
 
 
 def test_every_source_of_a_formula_is_in_the_catalog(repository: Path) -> None:
     with (repository / "catalogs" / "sources.csv").open(newline="", encoding="utf-8") as file:
         known = {row["id"] for row in csv.DictReader(file)}
     named = {(name_and_place(function), source) for function in all_formulas() for source in info(function).sources}
-    assert {(place, source) for place, source in named if source not in known} == set()
+    assert {(place, source) for place, source in named if source not in known} == set(), "add to catalogs/sources.csv"
 
 
 # Files -----------------------------------------------------------------------------------------------------------
@@ -230,7 +243,8 @@ def test_readme_and_command_line_name_the_same_verbs(repository: Path) -> None:
 
     readme = (repository / "README.md").read_text()
     in_readme = set(re.findall(r"\bgpubook ([a-z]+)\b", readme)) - {"is"}
-    assert in_readme == set(get_command(app).commands)  # type: ignore[attr-defined]
+    commands = set(get_command(app).commands)  # type: ignore[attr-defined]
+    assert in_readme == commands, "the table of commands in README.md"
 
 
 def test_the_scenario_in_the_readme_is_good(repository: Path, catalog: Catalog, tmp_path: Path) -> None:
@@ -255,7 +269,7 @@ def test_every_dependency_has_its_reason(repository: Path) -> None:
     decisions = (repository / "DECISIONS.md").read_text().lower()
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     names = [re.split(r"[<>=!\[ ]", requirement, maxsplit=1)[0].lower() for requirement in wanted]
-    assert [name for name in names if name not in decisions] == []
+    assert [name for name in names if name not in decisions] == [], "give the reason in DECISIONS.md"
 
 
 def test_every_release_says_which_numbers_changed(repository: Path) -> None:

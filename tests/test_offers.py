@@ -68,7 +68,7 @@ def book(
     return Catalog(
         gpus={"card": Gpu("card", "Card", (), {}, host="box")},
         models=empty, quantizations=empty, engines=empty,
-        hosts={"box": Host("box", "Box", (), host_facts, gpus=("card",))},
+        hosts={"box": Host("box", "Box", (), host_facts)},
         links=empty, assumptions={(each.name, each.region): each for each in assumptions}, sources=empty,
         rental=pd.DataFrame(rows, columns=list(OFFER)), purchase=pd.DataFrame(bought, columns=list(SERVER)),
         api=pd.DataFrame(),
@@ -242,10 +242,10 @@ def test_warnings_name_old_prices_wide_spreads_and_long_terms() -> None:
     ]
     _, _, warnings = attach(options(), question(), book(offers, [{"as_of": "2026-01-01"}]))
     assert [message.format(**values) for message, values in warnings] == [
-        "Rents older than half of the 180 days allowed: card (121 d).",
-        "Rents that bind for longer than the horizon of 36 months: card (60 m).",
-        "Eligible rents of a card differ more than 3 times: card (4.5 x).",
-        "Purchase prices older than the 180 days allowed for rents: card (333 d).",
+        "Rents older than half of the 180 days allowed: card (121 days).",
+        "Rents that bind for longer than the horizon of 36 months: card (60 months).",
+        "Eligible rents of a card differ more than 3 times: card (4.5 times).",
+        "Purchase prices older than the 180 days allowed for rents: card (333 days).",
     ]
 
 

@@ -207,7 +207,7 @@ def test_all_problems_of_a_record_at_once() -> None:
     assert found[2] == 'f.yaml:3:8: share: cannot be used; read "5%"; expected a number (write 0.05)'
     assert found[3] == 'f.yaml:4:6: day: cannot be used; read "2026-1-30"; expected a date such as 2026-11-30'
     assert found[4].startswith('f.yaml:5:7: flag: cannot be used; read "NO"; expected true or false')
-    assert found[5] == "f.yaml:6:12: names[1]: cannot be used; read 3; expected text"
+    assert found[5] == 'f.yaml:6:12: names[1]: cannot be used; read 3; expected text (put it in quotes: "3")'
     assert found[6].startswith('f.yaml:7:1: unknown key; read "siz"')
     assert found[6].endswith('(did you mean "size"?)')
     assert len(found) == 7

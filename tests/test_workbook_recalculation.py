@@ -73,7 +73,7 @@ def arrivals(value: float) -> Callable[[Scenario], Scenario]:
 
 
 EDITS: tuple[Edit, ...] = (
-    ("safety", "Share of the limit that is recommended", 0.6, assume("safety_factor", 0.6)),
+    ("safety", "Safety factor: share of the limit that is recommended", 0.6, assume("safety_factor", 0.6)),
     ("discount", "Discount rate per year", 0.11, assume("annual_discount_rate", 0.11)),
     ("power", "Electricity", 1.5, assume("electricity_price_per_kwh", 1.5)),
     ("demand", "Demand, arrivals", 29.0, arrivals(29.0)),

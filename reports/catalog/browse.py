@@ -47,10 +47,10 @@ def list_frame(catalog: Catalog, kind: str) -> pd.DataFrame:
         return held.copy()
     if kind in ("assumption", "source"):
         return pd.DataFrame([dataclasses.asdict(each) for _, each in sorted(held.items())])
-    return pd.DataFrame([_row(kind, each) for _, each in sorted(held.items())])
+    return pd.DataFrame([_row(catalog, kind, each) for _, each in sorted(held.items())])
 
 
-def _row(kind: str, entry: Entry) -> dict[str, object]:
+def _row(catalog: Catalog, kind: str, entry: Entry) -> dict[str, object]:
     row: dict[str, object] = {"id": entry.id, "name": entry.name}
     if isinstance(entry, Gpu):
         row |= {"vendor": entry.vendor, "arch": entry.arch, "nvlink": entry.nvlink or "", "host": entry.host}
@@ -59,7 +59,7 @@ def _row(kind: str, entry: Entry) -> dict[str, object]:
     elif isinstance(entry, Quantization):
         row |= {"compute_types": ", ".join(entry.compute_types)}
     elif isinstance(entry, Host):
-        row |= {"gpus": ", ".join(entry.gpus)}
+        row |= {"gpus": ", ".join(sorted(gpu.id for gpu in catalog.gpus.values() if gpu.host == entry.id))}
     elif isinstance(entry, Link):
         row |= {"kind": entry.kind, "cards": ", ".join(map(str, sorted(entry.points)))}
     row |= {name: entry.value(name) for name in _LIST_FACTS[kind]}

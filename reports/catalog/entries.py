@@ -209,7 +209,7 @@ def _engine(file: schema.EngineFile, base: dict[str, Any], facts: Facts) -> Engi
 
 
 def _host(file: schema.HostFile, base: dict[str, Any], facts: Facts) -> Host:
-    return Host(**base, gpus=file.gpus)
+    return Host(**base)
 
 
 def _link(file: schema.LinkFile, base: dict[str, Any], facts: Facts) -> Link:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from reports.catalog.entries import KINDS, Read, read_entries
-from reports.catalog.records import Assumption, Catalog, Entry, Fact, Gpu, Host, Link, Quantization, Source
+from reports.catalog.records import Assumption, Catalog, Entry, Fact, Gpu, Link, Quantization, Source
 from reports.catalog.select import names_of
 from reports.catalog.tables import KEYS, TABLES, Known, Line, read_table
 from reports.columns import LEAVES
@@ -160,6 +160,8 @@ def _check_aliases(reading: _Reading) -> None:
         owner: dict[str, Entry] = {}
         for each in found.values():
             for name, written in names_of(each.entry).items():
+                if not name:
+                    continue  # the schema has refused it
                 other = owner.setdefault(name, each.entry)
                 if other is not each.entry:
                     aliases = list(each.entry.aliases)
@@ -213,8 +215,6 @@ def _references(entry: Entry) -> Iterator[tuple[KeyPath, str, str]]:
         yield ("host",), entry.host, "host"
         if entry.nvlink is not None:
             yield ("nvlink",), entry.nvlink, "link"
-    if isinstance(entry, Host):
-        yield from ((("gpus", index), gpu, "gpu") for index, gpu in enumerate(entry.gpus))
 
 
 def _note(reading: _Reading, each: Read, path: KeyPath, message: str, **more: str) -> None:

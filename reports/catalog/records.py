@@ -127,9 +127,7 @@ class Engine(Entry):
 
 @dataclass(frozen=True)
 class Host(Entry):
-    """A server (or rack) that cards are bought in."""
-
-    gpus: tuple[str, ...] = ()
+    """A server (or rack) that cards are bought in; each card names its host."""
 
 
 @dataclass(frozen=True)

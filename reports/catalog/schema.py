@@ -97,8 +97,6 @@ class EngineFile(EntryFile):
 class HostFile(EntryFile):
     """catalogs/hosts/<id>.yaml"""
 
-    gpus: tuple[str, ...] = ()
-
 
 class LinkFile(EntryFile):
     """catalogs/links/<id>.yaml"""
@@ -115,13 +113,14 @@ def salvaged(schema: type[File], data: Mapping[str, Any]) -> File:
 
     A value that is missing or refused has its default, or is empty.
     """
-    return schema.model_construct(**{name: _usable(field, data.get(name)) for name, field in schema.model_fields.items()})
+    values = {name: _usable(field, data.get(name)) for name, field in schema.model_fields.items()}
+    return schema.model_construct(**values)
 
 
 def _usable(field: Any, value: Any) -> Any:
     for candidate in (value, _good_items(value)):
         try:
-            return TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(candidate)
+            return TypeAdapter(Annotated[field.annotation, field]).validate_python(candidate)
         except ValidationError:
             continue
     return _EMPTY.get(field.annotation, "") if field.is_required() else field.get_default(call_default_factory=True)
@@ -131,12 +130,12 @@ def _good_items(value: Any) -> Any:
     """Of facts (or of points with facts) those that are good by themselves."""
     if not isinstance(value, Mapping):
         return value
-    kept = {name: _good_items(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if not _is_fact(item) or _is_good(item)}
+    points = {name: _good_items(item) for name, item in value.items() if _has_parts(item)}
+    return points | {name: item for name, item in value.items() if not _has_parts(item) and _is_good(item)}
 
 
-def _is_fact(item: Any) -> bool:
-    return not isinstance(item, Mapping) or "value" in item or not any(isinstance(part, Mapping) for part in item.values())
+def _has_parts(item: Any) -> bool:
+    return isinstance(item, Mapping) and any(isinstance(part, Mapping) for part in item.values())
 
 
 def _is_good(item: Any) -> bool:

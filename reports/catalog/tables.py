@@ -21,10 +21,12 @@ from reports.catalog.records import (
     as_date,
 )
 from reports.errors import Problem
-from reports.strict_yaml import did_you_mean
+from reports.strict_yaml import UNSHOWABLE, did_you_mean
 
 _PRECISION_OF = {4: "year", 7: "month", 10: "day"}
 _MISSING = object()
+MOST = 1e15
+"""More than any price, rate or measure; sums of such numbers would lose their small parts."""
 
 OFFER_REGIONS = (*REGIONS, "asia", "other")
 
@@ -123,6 +125,10 @@ class _Table:
     def header(self, names: list[str]) -> bool:
         """Whether the first line names the columns."""
         before = len(self.problems)
+        if len(names) == 1 and ";" in names[0]:
+            self.problem("has no commas", read=f'"{names[0][:40]}"', expected="cells separated by commas",
+                         hint="save the file as CSV UTF-8 with commas")
+            return False
         for name in names:
             if name not in self.columns:
                 self.problem("unknown column", read=f'"{name}"', hint=did_you_mean(name, self.columns))
@@ -162,6 +168,10 @@ class _Table:
         )
 
     def _value(self, name: str, cell: Cell, text: str) -> object:
+        unshowable = UNSHOWABLE.search(text)
+        if unshowable:
+            self.problem("a control character in a text", where=name, read=f"U+{ord(unshowable.group()):04X}",
+                         expected="text that can be shown")
         if cell.kind in ("number", "whole"):
             return self._number(name, cell, text)
         if cell.kind == "flag" and text in ("true", "false"):
@@ -184,12 +194,14 @@ class _Table:
 
     def _number(self, name: str, cell: Cell, text: str) -> float | int:
         try:
-            value = float(text) if "_" not in text else math.nan
+            value = float(text) if "_" not in text and text.isascii() else math.nan
         except ValueError:
             value = math.nan
         bound = f"{'more than' if cell.above else 'at least'} {cell.least:g}"
         if not math.isfinite(value):
             self.problem("is not a number", where=name, read=f'"{text}"', expected=f"a number, {bound}")
+        elif value > MOST:
+            self.problem("is out of range", where=name, read=text, expected=f"at most {MOST:g}")
         elif value < cell.least or (cell.above and value == cell.least):
             self.problem("is out of range", where=name, read=text, expected=bound)
         elif cell.kind == "whole":
@@ -243,12 +255,23 @@ def read_table(folder: Path, table: str, label: str, known: Known, problems: lis
                 _whole_row(reading, row, table, seen)
                 lines.append(Line(row, file, reading.line))
     except UnicodeDecodeError:
+        reading.line = _first_bad_line(path)
         reading.problem("is not UTF-8 text", hint="save the file as UTF-8 (CSV UTF-8 in a spreadsheet program)")
     except csv.Error as error:
         reading.line += 1
         reading.problem(f"is not valid CSV: {error}")
     problems.extend(reading.problems)
     return lines
+
+
+def _first_bad_line(path: Path) -> int:
+    """The line that is not UTF-8; the error knows only where in its buffer."""
+    raw = path.read_bytes()
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return raw.count(b"\n", 0, error.start) + 1
+    return 1
 
 
 def _whole_row(reading: _Table, row: Row, table: str, seen: dict[tuple[object, ...], int]) -> None:

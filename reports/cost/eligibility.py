@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from reports.cost.quotes import Listed
 from reports.scenario.schema import Scenario
 
 REASONS: dict[str, str] = {
@@ -75,7 +76,7 @@ def reason(
             if code == "offers-too-old":
                 values |= {"age_days": int(left["age_days"].min()), "limit_days": scenario.prices.max_age_days}
             if code in _FOUND:
-                values["found"] = ", ".join(sorted(left[_FOUND[code]].astype(str).unique()))
+                values["found"] = Listed(sorted(left[_FOUND[code]].astype(str).unique()))
             return code, values
         left = kept
     largest = int(left["instance_cards"].max())

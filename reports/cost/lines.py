@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reports.constants import HOURS_PER_MONTH
-from reports.formulas.meta import Array
+from reports.errors import GpubookError
+from reports.formulas import buy, rent_against_buy
+from reports.formulas.meta import Array, info
 from reports.scenario.schema import Scenario
 
 COLUMNS = (
@@ -27,6 +30,7 @@ class LineKind:
     """One kind of cost line. The amount is a column of the option (per month for monthly lines)."""
 
     line: str
+    label: str
     option: str
     when: str
     amount: str
@@ -39,34 +43,80 @@ class LineKind:
 
 
 LINES: tuple[LineKind, ...] = (
-    LineKind("rent", RENT, EVERY_MONTH, "rent_amount_per_month", "rented_cards", HOURS_PER_MONTH, "card-h", "offer_id"),
-    LineKind("servers", BUY, FIRST_DAY, "hardware_amount", "servers_needed", 1, "server", "purchase_id"),
-    LineKind("network", BUY, FIRST_DAY, "network_amount", "servers_needed", 1, "server", "assumption:network_share"),
     LineKind(
-        "energy", BUY, EVERY_MONTH, "energy_amount_per_month", "energy_kwh_per_month", 1, "kWh",
+        "rent", "Rent", RENT, EVERY_MONTH, "rent_amount_per_month", "rented_cards", HOURS_PER_MONTH, "card-h",
+        "offer_id",
+    ),
+    LineKind("servers", "Servers", BUY, FIRST_DAY, "hardware_amount", "servers_needed", 1, "server", "purchase_id"),
+    LineKind(
+        "network", "Network between servers", BUY, FIRST_DAY, "network_amount", "servers_needed", 1, "server",
+        "assumption:network_share",
+    ),
+    LineKind(
+        "energy", "Electricity", BUY, EVERY_MONTH, "energy_amount_per_month", "energy_kwh_per_month", 1, "kWh",
         "assumption:electricity_price_per_kwh",
     ),
     LineKind(
-        "colocation", BUY, EVERY_MONTH, "colocation_amount_per_month", "power_max_kw", 1, "kW-month",
+        "colocation", "Colocation", BUY, EVERY_MONTH, "colocation_amount_per_month", "power_max_kw", 1, "kW-month",
         "assumption:colocation_price_per_kw_month",
     ),
     LineKind(
-        "maintenance", BUY, EVERY_MONTH, "maintenance_amount_per_month", "servers_needed", 1, "server-month",
-        "assumption:maintenance_share_per_year",
+        "maintenance", "Maintenance", BUY, EVERY_MONTH, "maintenance_amount_per_month", "servers_needed", 1,
+        "server-month", "assumption:maintenance_share_per_year",
     ),
     LineKind(
-        "residual", BUY, END, "residual_amount", "servers_needed", 1, "server", "assumption:residual_share",
-        inflow=True,
+        "residual", "Value left at the end", BUY, END, "residual_amount", "servers_needed", 1, "server",
+        "assumption:residual_share", inflow=True,
     ),
 )  # fmt: skip
-"""A new kind of cost is one more record here and its term in the cash flow; a test holds the two together."""
+"""A new kind of cost is one more record here and a term of its total; what documents say is counted follows."""
+
+OTHER_COSTS: dict[str, str] = {"tax": "tax", "staff": "staff", "insurance": "insurance", "storage": "storage"}
+"""What readers ask for: said to be not included, until a line of that name is."""
+
+TOTALS: dict[tuple[str, str], Callable[..., Any]] = {
+    (RENT, EVERY_MONTH): rent_against_buy.rent_present_cost_amount,
+    (BUY, FIRST_DAY): buy.capex_amount,
+    (BUY, EVERY_MONTH): buy.running_amount_per_month,
+    (BUY, END): rent_against_buy.buy_present_cost_amount,
+}
+"""The formula of the cash flow that takes in the lines of a way and a time: each is an argument of it."""
+
+
+def left_out() -> list[str]:
+    """Terms that a total lacks or has without a line, in words; empty when lines and cash flow agree."""
+    found = []
+    for kind in LINES:
+        total = TOTALS.get((kind.option, kind.when))
+        if total is None:
+            found.append(f"cost line {kind.line}: the cash flow of {kind.option} pays nothing at the {kind.when}")
+        elif kind.amount not in info(total).inputs:
+            found.append(f"cost line {kind.line}: {kind.amount} is not a term of the formula {info(total).name}")
+    for total in (buy.capex_amount, buy.running_amount_per_month):
+        terms = set(info(total).inputs) - {kind.amount for kind in LINES}
+        found += [f"{info(total).name}: {name} has no cost line" for name in sorted(terms)]
+    return found
+
+
+def included(option: str) -> list[str]:
+    """Labels of everything that a way of getting the cards is charged with, in order."""
+    return [kind.label for kind in LINES if kind.option == option]
+
+
+def not_included() -> list[str]:
+    """Labels of the costs that readers ask for and no line has."""
+    return [label for name, label in OTHER_COSTS.items() if name not in {kind.line for kind in LINES}]
 
 
 def cost_lines(shortlist: pd.DataFrame, timelines: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
     """All lines of renting and of buying for the short list, cash view; a way without a price has no lines.
 
-    Outflows are negative, and ``quantity`` x ``unit_price`` is the size of the amount.
+    Outflows are negative, and ``quantity`` x ``unit_price`` is the size of the amount. Lines that do not add up to the
+    cash flow, or a column that nobody makes, are a GpubookError that says what to add.
     """
+    problems = [*left_out(), *(problem for kind in LINES for problem in _unknown_columns(kind, shortlist))]
+    if problems:
+        raise GpubookError("cost lines and cash flow disagree:\n" + "\n".join(f"  {each}" for each in problems))
     horizon = int(timelines["month"].max()) if len(timelines) else 0
     parts = [_lines(kind, shortlist, horizon) for kind in LINES]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
@@ -77,6 +127,19 @@ def cost_lines(shortlist: pd.DataFrame, timelines: pd.DataFrame, scenario: Scena
     frame["_way"] = frame["option"].map({RENT: 0, BUY: 1})
     ordered = frame.sort_values(["_row", "_way", "month", "_kind"], kind="stable").reset_index(drop=True)
     return ordered[list(COLUMNS)]
+
+
+def _unknown_columns(kind: LineKind, shortlist: pd.DataFrame) -> list[str]:
+    """Columns of a record that no formula and no leaf makes, each with where to make it."""
+    named = {"amount": kind.amount, "quantity": kind.quantity}
+    if not kind.source.startswith("assumption:"):
+        named["source"] = kind.source
+    return [
+        f"cost line {kind.line}: its {role} is the column {column}, which nothing makes: "
+        f"write the formula {column} in reports/formulas/{kind.option}.py and list it in FORMULAS"
+        for role, column in named.items()
+        if column not in shortlist
+    ]
 
 
 def _lines(kind: LineKind, shortlist: pd.DataFrame, horizon: int) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from reports.catalog.records import Catalog
 from reports.columns import LEAF
 from reports.constants import MONTHS_PER_YEAR
 from reports.cost import eligibility, purchases
-from reports.cost.quotes import Warnings, ages, exchange_row
+from reports.cost.quotes import DAYS, MONTHS, TIMES, Warnings, ages, exchange_row, worst_first
 from reports.facts import COLUMNS as FACT_COLUMNS
 from reports.formulas import rent
 from reports.scenario.schema import Scenario
@@ -178,21 +178,19 @@ def _warnings(best: pd.DataFrame, scenario: Scenario) -> Warnings:
     months = best["term"].astype(str).map(term_months)
     ratio = best["most_price"] / best["least_price"]
     found = (
-        (OLD_OFFERS, {"limit_days": limit}, best["age_days"].where(best["age_days"] * 2 > limit), "d"),
-        (LONG_TERMS, {"horizon_months": horizon}, months.where(months > horizon), "m"),
-        (WIDE_SPREADS, {"ratio_limit": SPREAD_WARNING_RATIO}, ratio.where(ratio > SPREAD_WARNING_RATIO).round(1), "x"),
-    )
+        (OLD_OFFERS, {"limit_days": limit}, best["age_days"].where(best["age_days"] * 2 > limit), DAYS),
+        (LONG_TERMS, {"horizon_months": horizon}, months.where(months > horizon), MONTHS),
+        (
+            WIDE_SPREADS, {"ratio_limit": SPREAD_WARNING_RATIO},
+            ratio.where(ratio > SPREAD_WARNING_RATIO).round(1), TIMES,
+        ),
+    )  # fmt: skip
+    gpus = best["gpu"].astype(str)
     return tuple(
-        (message, {**values, "cards": cards})
-        for message, values, measure, unit in found
-        if (cards := named(best["gpu"], measure, unit))
+        (message, {**values, "cards": worst_first(zip(gpus[named], measure[named], strict=True), said)})
+        for message, values, measure, said in found
+        if (named := measure.notna()).any()
     )
-
-
-def named(gpus: pd.Series, measure: pd.Series, unit: str) -> str:
-    """``card (120 d), card (99 d)``: each card with its largest measure, the largest first; blanks left out."""
-    worst = measure.dropna().groupby(gpus).max().sort_values(ascending=False, kind="stable")
-    return ", ".join(f"{gpu} ({value:g} {unit})" for gpu, value in worst.items())
 
 
 def term_months(term: str) -> int:

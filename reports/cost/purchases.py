@@ -12,7 +12,7 @@ import pandas as pd
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
 from reports.columns import LEAF
-from reports.cost.quotes import Warnings, ages, exchange_row
+from reports.cost.quotes import DAYS, Warnings, ages, exchange_row, worst_first
 from reports.facts import assumption_row, fact_row
 from reports.scenario.schema import Scenario
 
@@ -191,9 +191,8 @@ def _facts(each: Purchase, catalog: Catalog) -> Iterable[dict[str, object]]:
 
 def _warnings(chosen: Iterable[Purchase], scenario: Scenario) -> Warnings:
     limit = scenario.prices.max_age_days
-    old = sorted((-each.age_days, each.gpu) for each in chosen if each.purchase_id and each.age_days > limit)
-    cards = ", ".join(f"{gpu} ({-age} d)" for age, gpu in old)
-    return ((OLD_PRICES, {"limit_days": limit, "cards": cards}),) if cards else ()
+    old = [(each.gpu, float(each.age_days)) for each in chosen if each.purchase_id and each.age_days > limit]
+    return ((OLD_PRICES, {"limit_days": limit, "cards": worst_first(old, DAYS)}),) if old else ()
 
 
 def residual_row(scenario: Scenario, catalog: Catalog) -> dict[str, object]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +14,37 @@ from reports.scenario.schema import Scenario
 
 Warnings = tuple[tuple[str, dict[str, object]], ...]
 """What the cover must say: (English message with names in braces, their values)."""
+
+DAYS, MONTHS, TIMES = "{n} days", "{n} months", "{n} times"
+"""Messages: how a measure of a card is said."""
+
+
+class Listed(tuple[str, ...]):
+    """Ids or words that a sentence lists; a document joins and names them in its own language."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(self)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Cards with a measure each, as a sentence lists them: ``card (120 days), card (99 days)``."""
+
+    items: tuple[tuple[str, float], ...]
+    message: str
+
+    def __str__(self) -> str:
+        return ", ".join(f"{gpu} ({self.message.format(n=f'{value:g}')})" for gpu, value in self.items)
+
+
+def worst_first(items: Iterable[tuple[str, float]], message: str) -> Measured:
+    """Each card once with its largest measure, the largest first."""
+    worst: dict[str, float] = {}
+    for gpu, value in items:
+        worst[gpu] = max(value, worst.get(gpu, value))
+    return Measured(tuple(sorted(worst.items(), key=lambda item: (-item[1], item[0]))), message)
 
 
 def ages(as_of: pd.Series, scenario: Scenario) -> pd.Series:

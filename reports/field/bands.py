@@ -52,7 +52,9 @@ def labels(rows: pd.DataFrame, keys: frozenset[tuple[str, str, str]] | None = No
     keys = shipped_keys() if keys is None else keys
     models = {model for model, _, _ in keys}
     cards = {gpu for _, gpu, _ in keys}
-    wanted = list(zip(rows["model"].astype(str), rows["gpu"].astype(str), rows["quantization"].astype(str), strict=True))
+    wanted = list(
+        zip(rows["model"].astype(str), rows["gpu"].astype(str), rows["quantization"].astype(str), strict=True)
+    )
     label = {
         key: LABELS[0] if key in keys else LABELS[1] if key[0] in models and key[1] in cards else LABELS[2]
         for key in set(wanted)

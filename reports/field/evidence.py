@@ -51,7 +51,9 @@ def nearest(table: pd.DataFrame, keys: pd.DataFrame, catalog: Catalog, count: in
     if table.empty or keys.empty:
         return pd.DataFrame(columns=["option", "rank", "row", "distance"])
     cards = _card_features(catalog)
-    sizes = {name: np.log([max(entry.value("parameters_b"), 0.1), _active(entry)]) for name, entry in catalog.models.items()}
+    sizes = {
+        name: np.log([max(entry.value("parameters_b"), 0.1), _active(entry)]) for name, entry in catalog.models.items()
+    }
     of_table = _features(table, sizes, cards)
     found = []
     test = table.groupby(["model", "gpu", "quantization", "engine", "metric"], sort=False).ngroup().to_numpy()
@@ -143,7 +145,9 @@ def _bands(options: pd.DataFrame, identity: pd.Series, keys: pd.DataFrame) -> pd
     load an option may carry, and so the cards it needs, follow the band of throughput."""
     label = labels(keys)
     made = pd.DataFrame({"option_id": identity.to_numpy(), "label": label}, index=options.index)
-    factors = {metric: np.array([band(metric, "", each) for each in label]).reshape(-1, 2) for metric in BANDED.values()}
+    factors = {
+        metric: np.array([band(metric, "", each) for each in label]).reshape(-1, 2) for metric in BANDED.values()
+    }
     for column, metric in BANDED.items():
         if column in options:
             low, high = factors[metric].T
@@ -154,7 +158,11 @@ def _bands(options: pd.DataFrame, identity: pd.Series, keys: pd.DataFrame) -> pd
         made["recommended_concurrency_low"] = np.floor(options["recommended_concurrency"] * low)
         made["recommended_concurrency_high"] = np.floor(options["recommended_concurrency"] * high)
     if "cards_needed" in options:
-        unit = options["unit_cards"] if "unit_cards" in options else 1
-        made["cards_needed_low"] = np.minimum(np.ceil(options["cards_needed"] / high / unit) * unit, options["cards_needed"])
-        made["cards_needed_high"] = np.maximum(np.ceil(options["cards_needed"] / low / unit) * unit, options["cards_needed"])
+        unit = options.get("unit_cards", 1)
+        made["cards_needed_low"] = np.minimum(
+            np.ceil(options["cards_needed"] / high / unit) * unit, options["cards_needed"]
+        )
+        made["cards_needed_high"] = np.maximum(
+            np.ceil(options["cards_needed"] / low / unit) * unit, options["cards_needed"]
+        )
     return made

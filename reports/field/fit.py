@@ -94,7 +94,7 @@ def start_value(name: str, catalog: Catalog) -> float:
 
 @functools.cache
 def first_fit() -> Mapping[str, float]:
-    """The values a fit to the shipped rows is held near: those of an earlier, published-form fit, not its own result."""
+    """The values a fit to the shipped rows is held near: those of an earlier fit, not its own result."""
     with (catalogs_folder() / "measured" / "prior.csv").open(encoding="utf-8", newline="") as file:
         return {row["name"]: float(row["value"]) for row in csv.DictReader(file)}
 
@@ -182,7 +182,7 @@ def _fit_stage(
         residuals, begin, bounds=(floor - 1e-6, ceiling + 1e-6), max_nfev=25, xtol=1e-4, ftol=1e-4, gtol=1e-4,
         diff_step=1e-3,
     )  # fmt: skip
-    values.update(dict(zip(names, (float(value) for value in np.exp(found.x)), strict=True)))
+    values.update(dict(zip(names, (float(value) for value in np.exp(np.clip(found.x, floor, ceiling))), strict=True)))
     deviation = _deviation(found.jac)
     for name, centre_value, width in zip(names, found.x, deviation, strict=True):
         low[name] = float(np.exp(centre_value - INTERVAL_QUANTILE * width))

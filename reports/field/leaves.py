@@ -51,7 +51,11 @@ def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, floa
 
 def _assumptions(columns: Columns, catalog: Catalog, coefficients: Mapping[str, float]) -> None:
     for leaf in LEAVES:
-        if leaf.scope == "assumption" and leaf.name not in INTERPOLATED and (leaf.name, "global") in catalog.assumptions:
+        if (
+            leaf.scope == "assumption"
+            and leaf.name not in INTERPOLATED
+            and (leaf.name, "global") in catalog.assumptions
+        ):
             columns[leaf.name] = catalog.assumptions[leaf.name, "global"].mid
     unknown = [name for name in coefficients if ":" not in name and name not in columns]
     if unknown:

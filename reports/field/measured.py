@@ -89,7 +89,7 @@ def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
         if kind == "number":
             made[name] = pd.to_numeric(made[name]).astype(float)
         else:
-            made[name] = made[name].fillna("").astype(object)
+            made[name] = made[name].astype(object).where(made[name].notna(), "")
     return made
 
 
@@ -185,7 +185,7 @@ def _identity(row: Mapping[str, str], resolve: _Resolver) -> dict[str, Any]:
         "quality": row.get("quality", "") or "A", "note": "", "problem": "", "trap": "",
     }  # fmt: skip
     memory = _number(row.get("gpu_mem_gb", ""), made, "gpu_mem_gb")
-    if memory > 2000:  # noqa: PLR2004 - no card has terabytes: the cell is in MiB
+    if memory > 2000:
         memory /= 1024
         _say(made, "gpu_mem_gb read as MiB")
     engine = row.get("framework", "")
@@ -272,7 +272,9 @@ def _lengths(made: dict[str, Any], said: Mapping[str, Any]) -> None:
     if math.isnan(made["input_tokens"]) and math.isnan(made["output_tokens"]) and not math.isnan(each):
         made["input_tokens"] = made["output_tokens"] = each / 2
         _say(made, "only input and output together stated: split in half")
-    if made["metric"] in (*LATENCIES, *RATES) and (math.isnan(made["input_tokens"]) or math.isnan(made["output_tokens"])):
+    if made["metric"] in (*LATENCIES, *RATES) and (
+        math.isnan(made["input_tokens"]) or math.isnan(made["output_tokens"])
+    ):
         _add(made, "lengths not stated")
     elif made["metric"] == "tpot_ms" and made["output_tokens"] <= 1:
         _add(made, "one output token has no TPOT")
@@ -337,7 +339,9 @@ def _memory(row: Mapping[str, str], resolve: _Resolver) -> dict[str, Any]:
     _value(row, made)
     _layout(row, made, said)
     _say(made, "tokens printed as concurrency x context" if said.get("hybrid_tokens") else "")
-    share = row.get("gpu_memory_utilization", "").split(" ")[-1 if "static" in row.get("gpu_memory_utilization", "") else 0]
+    share = row.get("gpu_memory_utilization", "").split(" ")[
+        -1 if "static" in row.get("gpu_memory_utilization", "") else 0
+    ]
     made["memory_utilisation"] = _fraction(_number(share, made, "gpu_memory_utilization"))
     context = _number(row.get("max_model_len", ""), made, "max_model_len")
     length = _number(row.get("seq_len", ""), made, "seq_len")
@@ -347,7 +351,9 @@ def _memory(row: Mapping[str, str], resolve: _Resolver) -> dict[str, Any]:
         "requests": math.nan, "sequence_limit": math.nan, "chunk_tokens": math.nan, "interconnect": "",
         "statistic": "mean",
     }  # fmt: skip
-    made["use"] = row.get("use", "") or ("context" if made["quality"] == "C" or made["metric"] not in METRICS else "fit")
+    made["use"] = row.get("use", "") or (
+        "context" if made["quality"] == "C" or made["metric"] not in METRICS else "fit"
+    )
     return made
 
 

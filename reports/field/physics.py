@@ -28,7 +28,7 @@ PER_CARD_SHARE = 0.75
 """A group of rows is per card when at least so many of it are nearer to the prediction after multiplying by cards."""
 
 MESSAGES = {
-    FASTER: "faster than the card's bandwidth and arithmetic allow: speculative decoding, prefix cache, or another card",
+    FASTER: "faster than the card allows: speculative decoding, prefix cache, or another card",
     IMPOSSIBLE: "the weights alone are larger than the memory of the cards named: another format or layout ran",
     PER_CARD: "tokens per second look like those of one card, not of all",
     "duplicate": "the same figure as an earlier row of the same test",

@@ -137,9 +137,7 @@ def _log_tokens(columns: Columns, rows: pd.DataFrame) -> Values:
     return np.where(columns["linear_layers"] > 0, hybrid, room / per_token)
 
 
-def predict(
-    rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, float] | None = None
-) -> pd.DataFrame:
+def predict(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, float] | None = None) -> pd.DataFrame:
     """The rows with ``predicted`` and ``reason``: NaN and why, where a row cannot be answered."""
     result = rows.copy()
     result["predicted"] = np.nan
@@ -170,6 +168,10 @@ def _why(columns: Columns, rows: pd.DataFrame) -> NDArray[Any]:
     no_room = np.broadcast_to(columns["kv_room_gib"] <= 0, len(rows))
     return np.select(
         [no_link, no_peak, no_room],
-        ["no link between so many cards is known", "the card has no known rate for this format", "no room for KV cache"],
+        [
+            "no link between so many cards is known",
+            "the card has no known rate for this format",
+            "no room for KV cache",
+        ],
         "a fact is missing",
     )

@@ -122,7 +122,8 @@ def set_aside(predicted: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Answered rows for fitting that a trap keeps out of the error: code -> how many and why."""
     trapped = predicted[(predicted["use"] == "fit") & (predicted["trap"] != "")]
     return {
-        str(code): {"rows": len(group), "meaning": MESSAGES.get(str(code), "")} for code, group in trapped.groupby("trap")
+        str(code): {"rows": len(group), "meaning": MESSAGES.get(str(code), "")}
+        for code, group in trapped.groupby("trap")
     }
 
 
@@ -137,7 +138,7 @@ def unmatched(predicted: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def infeasible(predicted: pd.DataFrame) -> pd.DataFrame:
-    """Rows that ran and that the memory formulas would refuse; a row whose weights cannot fit as written is no proof."""
+    """Rows that ran and that the memory formulas would refuse; weights that cannot fit as written are no proof."""
     ran = (predicted["use"] == "fit") & predicted["predicted"].gt(0) & (predicted["trap"] != "weights-do-not-fit")
     return predicted[ran & (predicted["fits"] == False) & (predicted["start"] != "log")]  # noqa: E712 - NaN: unknown
 
@@ -155,7 +156,9 @@ def text(predicted: pd.DataFrame, headings: Mapping[str, str] = GROUPINGS) -> st
         parts.append("\nSet aside")
         parts += [f"  {each['rows']:>6}  {code}: {each['meaning']}" for code, each in aside.items()]
     for use, group in predicted[predicted["use"] != "fit"].groupby("use"):
-        parts.append(f"\n{len(group)} rows of use {use}, not counted above\n{_aligned(table(predicted, 'metric', str(use)))}")
+        parts.append(
+            f"\n{len(group)} rows of use {use}, not counted above\n{_aligned(table(predicted, 'metric', str(use)))}"
+        )
     reasons: dict[str, list[str]] = {}
     for row in unmatched(predicted):
         reasons.setdefault(str(row["reason"]), []).append(f"{row['file']}:{row['line']}")

@@ -32,7 +32,7 @@ def _duplicates(rows: pd.DataFrame) -> pd.Series:
     digits = precise.str.replace(".", "", regex=False).str.strip("0").str.len()
     key = [rows[name] for name in ("metric", *_RUN, *_ASKED, "start", "request_rate_per_s", "requests")]
     twice = pd.concat([precise, *key], axis=1).duplicated(keep="first")
-    return known & (digits >= 4) & twice  # noqa: PLR2004
+    return known & (digits >= 4) & twice
 
 
 def _suspected(rows: pd.DataFrame) -> pd.Series:

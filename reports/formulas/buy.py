@@ -1,4 +1,8 @@
-"""What owning costs: whole servers and their network on the first day, power, space and maintenance every month."""
+"""What owning costs: whole servers on the first day, the running cost every month, what is left at the end.
+
+What is paid is a cost line (``reports.cost.lines``) and a term of the total it belongs to: ``capex_amount`` (day of
+purchase), ``running_amount_per_month`` (every month) or ``residual_amount`` (end of the horizon).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def capex_amount(hardware_amount: Any, network_amount: Any) -> Any:
     return hardware_amount + network_amount
 
 
-@formula(unit="currency", label="Value left at the end", symbol="V", sources=_SOURCE)
+@formula(unit="currency", label="Value left at the end", symbol="C_{res}", sources=_SOURCE)
 def residual_amount(hardware_amount: Any, residual_share: Any) -> Any:
     """What the servers fetch at the end of the horizon; the network is taken to be worth nothing then."""
     return hardware_amount * residual_share
@@ -62,13 +66,13 @@ def power_max_kw(servers_needed: Any, server_power_kw: Any) -> Any:
     return servers_needed * server_power_kw
 
 
-@formula(unit="kW", label="Average power of all servers", symbol="P", sources=_SOURCE)
+@formula(unit="kW", label="Average power of all servers", symbol="P_{avg}", sources=_SOURCE)
 def power_kw(power_max_kw: Any, idle_power_share: Any, average_utilisation: Any) -> Any:
     """Idle power, and the rest in proportion to the average load."""
     return power_max_kw * (idle_power_share + average_utilisation * (1 - idle_power_share))
 
 
-@formula(unit="kWh/month", label="Energy per month", symbol="E", sources=_SOURCE)
+@formula(unit="kWh/month", label="Energy per month", symbol="E_{kWh}", sources=_SOURCE)
 def energy_kwh_per_month(power_kw: Any, pue: Any) -> Any:
     """At the meter of the building: the servers' energy times the power usage effectiveness."""
     return power_kw * pue * HOURS_PER_MONTH
@@ -92,11 +96,11 @@ def maintenance_amount_per_month(hardware_amount: Any, maintenance_share_per_yea
     return hardware_amount * maintenance_share_per_year / MONTHS_PER_YEAR
 
 
-@formula(unit="currency/month", label="Running cost per month", symbol="K", sources=_SOURCE)
+@formula(unit="currency/month", label="Running cost per month", symbol="K_{run}", sources=_SOURCE)
 def running_amount_per_month(
     energy_amount_per_month: Any, colocation_amount_per_month: Any, maintenance_amount_per_month: Any
 ) -> Any:
-    """Paid at the end of every month; staff, tax and insurance are not in it."""
+    """The cost lines of owning that are paid at the end of every month, added."""
     return energy_amount_per_month + colocation_amount_per_month + maintenance_amount_per_month
 
 

@@ -15,7 +15,7 @@ from reports.formulas.meta import formula
 _SOURCE = ("methods-note",)
 
 
-@formula(unit="ratio", label="Discount factor", symbol="v", sources=_SOURCE)
+@formula(unit="ratio", label="Discount factor", symbol="v_{m}", sources=_SOURCE)
 def discount_factor(monthly_discount_rate: Any, month: Any) -> Any:
     """Value on the day of purchase of 1 paid at the end of this month."""
     return 1 / (1 + monthly_discount_rate) ** month
@@ -27,19 +27,19 @@ def rent_cash_amount(month: Any, rent_amount_per_month: Any) -> Any:
     return np.where(month > 0, -rent_amount_per_month, 0)
 
 
-@formula(unit="currency", label="Servers and network paid", symbol="c_{capex}", sources=_SOURCE)
+@formula(unit="currency", label="Capital outlay paid", symbol="c_{capex}", sources=_SOURCE)
 def buy_capex_cash_amount(month: Any, capex_amount: Any) -> Any:
     """On the day of purchase only."""
     return np.where(month > 0, 0, -capex_amount)
 
 
-@formula(unit="currency", label="Power, space and maintenance paid", symbol="c_{run}", sources=_SOURCE)
+@formula(unit="currency", label="Running cost paid", symbol="c_{run}", sources=_SOURCE)
 def buy_running_cash_amount(month: Any, running_amount_per_month: Any) -> Any:
     """At the end of every month."""
     return np.where(month > 0, -running_amount_per_month, 0)
 
 
-@formula(unit="currency", label="Resale received", symbol="c_{res}", sources=_SOURCE)
+@formula(unit="currency", label="Value left, received", symbol="c_{res}", sources=_SOURCE)
 def buy_residual_cash_amount(month: Any, horizon_months: Any, residual_amount: Any) -> Any:
     """At the end of the horizon only: no resale before it."""
     return np.where(month == horizon_months, residual_amount, 0)

@@ -34,14 +34,14 @@ def rented_cards(rented_instances: Any, rent_instance_cards: Any) -> Any:
     return rented_instances * rent_instance_cards
 
 
-@formula(unit="currency/month", label="Rent per month", symbol="R", sources=_SOURCE)
+@formula(unit="currency/month", label="Rent per month", symbol="K_{rent}", sources=_SOURCE)
 def rent_amount_per_month(rented_cards: Any, rent_price_per_card_hour: Any) -> Any:
     """Always on: all 730 hours of a month."""
     return rented_cards * rent_price_per_card_hour * HOURS_PER_MONTH
 
 
 @formula(
-    unit="currency/month", label="Rent per month at the median eligible price", symbol="R_{med}", sources=_SOURCE
+    unit="currency/month", label="Rent per month at the median eligible price", symbol="K_{med}", sources=_SOURCE
 )
 def rent_median_amount_per_month(rented_cards: Any, rent_median_price_per_card_hour: Any) -> Any:
     """The same cards at the median of the eligible offers: the rent to expect when the cheapest is sold out."""

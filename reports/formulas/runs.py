@@ -60,9 +60,7 @@ def running_requests(
 
 
 @formula(unit="ms", label="Time of a whole request", symbol="t_{req}", sources=("roofline-note",))
-def request_ms(
-    offline_flag: Any, prefill_ms: Any, ttft_ms: Any, run_tpot_ms: Any, output_mean_tokens: Any
-) -> Any:
+def request_ms(offline_flag: Any, prefill_ms: Any, ttft_ms: Any, run_tpot_ms: Any, output_mean_tokens: Any) -> Any:
     """First token, then one TPOT for each further token; offline, nothing but the prompt precedes the first token."""
     return np.where(offline_flag > 0, prefill_ms, ttft_ms) + run_tpot_ms * np.maximum(output_mean_tokens - 1, 0)
 
@@ -95,9 +93,8 @@ def burst_run_ms(
 ) -> Any:
     """All answers in full batches, all prompts, and the tail of the longest answers."""
     return (
-        (run_requests / running_requests + run_tail_factor) * output_mean_tokens * step_ms
-        + run_requests / data_parallel * prefill_ms
-    )
+        run_requests / running_requests + run_tail_factor
+    ) * output_mean_tokens * step_ms + run_requests / data_parallel * prefill_ms
 
 
 @formula(unit="ms", label="TTFT of a burst, mean", symbol="TTFT_{burst}", sources=("roofline-note",))
@@ -116,10 +113,7 @@ def burst_ttft_ms(
     those that must wait for a place."""
     return (
         burst_base_ms
-        + running_requests
-        / data_parallel
-        / 2
-        * (prefill_ms + input_mean_tokens / scheduling_tokens * step_ms)
+        + running_requests / data_parallel / 2 * (prefill_ms + input_mean_tokens / scheduling_tokens * step_ms)
         + np.maximum(1 - running_requests / run_requests, 0) * burst_run_ms / 2
     )
 
@@ -136,7 +130,8 @@ def open_run_ms(
 ) -> Any:
     """The arrivals (or the service, when it is slower), and the tail of the longest answers."""
     return (
-        run_requests * np.maximum(MS_PER_S / arrival_requests_per_s, request_ms / running_requests) + run_tail_factor * request_ms
+        run_requests * np.maximum(MS_PER_S / arrival_requests_per_s, request_ms / running_requests)
+        + run_tail_factor * request_ms
     )
 
 
@@ -178,7 +173,12 @@ def open_ttft_ms(
 
 @formula(unit="ms", label="TTFT of one batch", symbol="TTFT_{batch}", sources=("roofline-note",))
 def offline_ttft_ms(
-    ttft_launches: Any, launch_ms: Any, engine_time_factor: Any, prefill_ms: Any, group_requests: Any, weights_read_ms: Any
+    ttft_launches: Any,
+    launch_ms: Any,
+    engine_time_factor: Any,
+    prefill_ms: Any,
+    group_requests: Any,
+    weights_read_ms: Any,
 ) -> Any:
     """All prompts of the batch together, or one pass over the weights; no server before them."""
     return ttft_launches * launch_ms * engine_time_factor + np.maximum(
@@ -208,7 +208,9 @@ def run_ttft_ms(
     )
 
 
-@formula(unit="tokens/s", label="Output tokens per second of a run", symbol="\\dot{o}_{run}", sources=("roofline-note",))
+@formula(
+    unit="tokens/s", label="Output tokens per second of a run", symbol="\\dot{o}_{run}", sources=("roofline-note",)
+)
 def run_output_tokens_per_s(run_requests: Any, output_mean_tokens: Any, run_ms: Any) -> Any:
     """All tokens of the run over its length."""
     return run_requests * output_mean_tokens / run_ms * MS_PER_S

@@ -134,7 +134,7 @@ def _input(words: Wording, column: str, row: Row, symbol: Callable[[str], str]) 
         "band": f"{words.number(low, unit, column)}–{words.number(high, unit, column)}"
         if low is not None and high is not None and low != high
         else "",
-        "basis": str(fact.get("basis") or found_by),
+        "basis": words.translate.known(str(fact.get("basis") or found_by)),
         "source": str(fact.get("source") or ""),
         "as_of": str(fact.get("as_of") or ""),
         "confirmed": bool(fact.get("confirmed", True)),

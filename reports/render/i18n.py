@@ -20,12 +20,17 @@ SOURCE_LANGUAGE = "en"
 LANGUAGES = ("en", "zh")
 
 
+def catalogue_file(language: str) -> Path:
+    """The .po file of a language."""
+    return templates_folder() / "locale" / language / "LC_MESSAGES" / "gpubook.po"
+
+
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
     """Message -> translation, read from the language's .po file; empty for English."""
     if language == SOURCE_LANGUAGE:
         return {}
-    path = templates_folder() / "locale" / language / "LC_MESSAGES" / "gpubook.po"
+    path = catalogue_file(language)
     if not path.is_file():
         raise RenderError(f"there is no message catalogue for language {language}")
     with path.open("rb") as file:
@@ -63,10 +68,23 @@ class Translator:
         return self._messages.get(text, text)
 
     def require_complete(self) -> None:
-        """RenderError that lists every message met so far without a translation."""
+        """RenderError with an entry to fill in for every message met so far without a translation."""
         if self.missing:
-            listed = "\n".join(f"  {message}" for message in sorted(self.missing))
-            raise RenderError(f"messages without a translation into {self.language}:\n{listed}")
+            raise RenderError(
+                f"messages without a translation into {self.language}; add to {catalogue_file(self.language)}:\n\n"
+                + "\n\n".join(stub(message) for message in sorted(self.missing))
+            )
+
+
+def stub(message: str) -> str:
+    """The entry of a message as it stands in a .po file, its translation still to be written."""
+    return f"msgid {quoted(message)}\nmsgstr \"\""
+
+
+def quoted(text: str) -> str:
+    """Text as a quoted string of a .po file."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
 
 
 def translator(language: str) -> Translator:

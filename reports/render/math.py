@@ -112,6 +112,8 @@ def _body(picture: ElementTree.Element) -> str:
         elif tag == "use":
             name = element.get("href", "").lstrip("#")
             left, top, width, path = symbols[name]
+            if not width:
+                continue  # a space draws nothing
             scale = _units(element, "width") / width
             x, y = _units(element, "x") - left * scale, _units(element, "y") - top * scale
             family, character = _characters().get(int(name.rpartition("_")[2]), ("", ""))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import weasyprint
-from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader, StrictUndefined, nodes
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
@@ -22,15 +22,17 @@ from reports.errors import RenderError
 from reports.paths import templates_folder
 from reports.render import glyphs, view
 from reports.render.i18n import Translator, translator
+from reports.render.sections import SECTIONS
 from reports.run import Run
 
-AUTHOR = "gpubook"
+SECTION_NAMES = "section_names"
+"""What a report kind's template calls the list of its sections."""
 
 
 def write(run: Run, kind: str, language: str, path: Path) -> None:
     """Write one report kind in one language; RenderError when it would not come out exactly as designed."""
     translate = translator(language)
-    context = view.context(run, kind, language, translate)
+    context = view.context(run, language, translate, section_templates(kind))
     html = page(kind, context, translate)
     translate.require_complete()
     path.write_bytes(document(html, kind, identifier=f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"))
@@ -41,10 +43,48 @@ def kinds() -> list[str]:
     return sorted(folder.parent.name for folder in templates_folder().glob("*/document.html.j2"))
 
 
-def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
-    """The HTML of a document."""
+def section_templates(kind: str) -> list[tuple[str, str]]:
+    """The sections that ``document.html.j2`` of a report kind names, each with its template: its own, or a shared one.
+
+    A name without a template or without a view function is a RenderError that says which files to look at.
+    """
+    require_kind(kind)
+    file = f"{kind}/document.html.j2"
+    tree = _environment().parse((templates_folder() / file).read_text(encoding="utf-8"))
+    lists = [
+        each.node
+        for each in tree.find_all(nodes.Assign)
+        if isinstance(each.target, nodes.Name) and each.target.name == SECTION_NAMES
+    ]
+    items = [item for each in lists if isinstance(each, nodes.List) for item in each.items]
+    names = [item.value for item in items if isinstance(item, nodes.Const) and isinstance(item.value, str)]
+    if len(lists) != 1 or not names or len(names) != len(items):
+        raise RenderError(f'templates/{file} has no line {{% set {SECTION_NAMES} = ["...", "..."] %}}')
+    found, problems = [], []
+    for name in names:
+        places = [f"{kind}/sections/{name}.html.j2", f"sections/{name}.html.j2"]
+        template = next((place for place in places if (templates_folder() / place).is_file()), "")
+        if not template:
+            problems.append(f"section {name} has no template: write templates/{places[1]} or templates/{places[0]}")
+        if name not in SECTIONS:
+            problems.append(
+                f"section {name} has no view function in reports/render/sections.py; there are {', '.join(SECTIONS)}"
+            )
+        found.append((name, template))
+    if problems:
+        raise RenderError(f"templates/{file}: " + "; ".join(problems))
+    return found
+
+
+def require_kind(kind: str) -> None:
+    """RenderError for a report kind without a template."""
     if kind not in kinds():
         raise RenderError(f"there is no report kind {kind}, only {', '.join(kinds())}")
+
+
+def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
+    """The HTML of a document."""
+    require_kind(kind)
     try:
         return _environment().get_template(f"{kind}/document.html.j2").render(_=translate, **context)
     except TemplateError as problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import Formatter
@@ -12,10 +12,12 @@ from typing import Any
 from reports.catalog.records import CURRENCIES
 from reports.formulas.meta import Formula, info
 from reports.render.formats import GENERAL, NumberKind, unit_label
+from reports.render.i18n import Translator
 from reports.render.live import Anchor, Call, Live, Ref
+from reports.render.wording import Wording
 from reports.run import Run
 
-Translate = Callable[..., str]
+Translate = Translator
 
 
 def N_(message: str) -> str:
@@ -35,7 +37,7 @@ class Cell:
     across: int = 1
     """Columns it spreads over."""
     sheet: str = ""
-    """Name of the sheet it leads to when clicked."""
+    """Name of the sheet it leads to when clicked, in English."""
     number_only: bool = False
     """Refuses anything but a number when edited."""
 
@@ -114,6 +116,7 @@ class Sheet:
     """One sheet: its blocks from top to bottom and how it opens and prints."""
 
     name: str
+    """In English; its tab says it in the language of the workbook."""
     blocks: Sequence[Block]
     widths: Mapping[int, float | tuple[float, float]] = field(default_factory=dict)
     """Column -> width, or (least, most) around what its text needs; other columns fit their text."""
@@ -140,7 +143,22 @@ class Book:
 
     @property
     def currency(self) -> str:
-        return self.run.scenario.currency
+        """The scenario's currency as it stands beside a number."""
+        return self.translate(self.run.scenario.currency)
+
+    @cached_property
+    def words(self) -> Wording:
+        """Sentences, names and lists as the PDF writes them."""
+        return Wording(self.run, self.language, self.translate)
+
+    @cached_property
+    def as_evaluated(self) -> str:
+        """Heads what does not follow an edit."""
+        return self.translate("As evaluated on {date}", date=self.words.day(self.run.scenario.as_of))
+
+    def known(self, text: str) -> str:
+        """A word of a catalog: translated where it can be, itself otherwise."""
+        return self.translate.known(text)
 
     @cached_property
     def options(self) -> list[dict[str, Any]]:
@@ -175,10 +193,12 @@ class Book:
         """A unit as shown; amounts name their currency."""
         own = next((code for code in CURRENCIES if unit.startswith(code)), "")
         if own and unit.endswith(CURRENCIES):  # an exchange rate names both
-            return unit
+            return "/".join(self.translate(code) for code in unit.split("/"))
         label = self.translate(unit_label(unit.replace(own, "currency", 1) if own else unit, "currency", column))
         # the currency of an offer or quote is its own, whatever the scenario counts in
-        return label if unit.startswith(("offer", "quote")) else label.replace("currency", own or self.currency)
+        if unit.startswith(("offer", "quote")):
+            return label
+        return label.replace("currency", self.translate(own) if own else self.currency)
 
     def label(self, option: Mapping[str, Any]) -> str:
         """An option in a few words."""
@@ -214,7 +234,7 @@ class Book:
 TOP_ROWS = 4
 
 
-def heading(text: str, columns: int, look: str = "section") -> Row:
+def heading(text: str | Live, columns: int, look: str = "section") -> Row:
     """A heading whose rule runs over the columns of what it heads."""
     return Row({1: Cell(text, look), **{column: Cell(None, look) for column in range(2, columns + 1)}}, 22)
 

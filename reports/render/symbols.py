@@ -1,4 +1,4 @@
-"""Short symbols of the inputs in equations; formulas carry their own. One without an entry gets its initials."""
+"""Short symbols of the inputs in equations; formulas carry their own. One without a symbol is its name in words."""
 
 from __future__ import annotations
 
@@ -192,12 +192,17 @@ def upright(symbol: str) -> str:
     return "".join(parts)
 
 
+def spelled(column: str) -> str:
+    """A column name as words in upright letters: insurance share."""
+    return rf"\mathrm{{{column.partition('@')[0].replace('_', chr(92) + ' ')}}}"
+
+
 def symbols(formulas: Iterable[Formula]) -> Callable[[str], str]:
-    """Column name -> LaTeX, for the columns the formulas make and for inputs; an unknown name gives its initials."""
+    """Column name -> LaTeX, for the columns the formulas make and for inputs; one without a symbol is its name."""
     own = {info(function).name: info(function).symbol for function in formulas if info(function).symbol}
 
     def symbol(column: str) -> str:
         short = own.get(column) or SYMBOLS.get(column)
-        return upright(short or "".join(word[0] for word in column.split("_")))
+        return upright(short) if short else spelled(column)
 
     return symbol

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reports.constraints import CONSTRAINTS
-from reports.cost.lines import LINES
+from reports.cost.lines import BUY, LINES, RENT, included, not_included
 from reports.render import charts
 from reports.render.wording import Wording, finite
 
@@ -171,24 +171,28 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
     return {"title": title, "picture": picture}
 
 
+def counted(words: Wording) -> str:
+    """What renting and owning are charged with, and what is left out, from the cost lines themselves."""
+    said = words.translate(
+        "Renting counts: {rent}. Owning counts: {buy}.",
+        rent=_in_a_sentence(words, included(RENT)),
+        buy=_in_a_sentence(words, included(BUY)),
+    )
+    absent = not_included()
+    if absent:
+        costs = _in_a_sentence(words, absent)
+        said = words.joined(said, words.translate("Not included: {costs}.", costs=costs))
+    return said
+
+
+def _in_a_sentence(words: Wording, labels: list[str]) -> str:
+    return words.listed(each[:1].lower() + each[1:] for each in map(words.translate, labels))
+
+
 def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
     """What renting and buying cost by line: on day 0, every month, at the end of the horizon."""
     amounts = words.run.cost_lines
     own = amounts[amounts["candidate_id"] == row["candidate_id"]]
-    names = {
-        "rent": words.translate("Rent"),
-        "servers": words.translate("Servers"),
-        "network": words.translate("Network between servers"),
-        "energy": words.translate("Electricity"),
-        "colocation": words.translate("Colocation"),
-        "maintenance": words.translate("Maintenance"),
-        "residual": words.translate("Value left at the end"),
-    }
-    when = {
-        "every month": words.translate("every month"),
-        "day of purchase": words.translate("day of purchase"),
-        "end of the horizon": words.translate("end of the horizon"),
-    }
     scale = words.scale(own["amount"])
     shown = []
     for kind in LINES:
@@ -199,8 +203,8 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
         shown.append(
             {
                 "way": words.translate("Buy" if kind.option == "buy" else "Rent"),
-                "line": names.get(kind.line, kind.line),
-                "when": when.get(kind.when, kind.when),
+                "line": words.translate(kind.label),
+                "when": words.translate(kind.when),
                 "quantity": words.short(line["quantity"], 4),
                 "unit": words.translate(str(line["unit"])),
                 "unit_price": words.number(line["unit_price"], "currency/card-h"),

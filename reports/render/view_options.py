@@ -9,6 +9,7 @@ import pandas as pd
 
 from reports.constraints import CONSTRAINTS, SENTENCES, TOLERANCE
 from reports.cost import eligibility, purchases
+from reports.render.sentences import said
 from reports.render.wording import Scale, Wording, finite
 
 Row = dict[str, Any]
@@ -97,7 +98,9 @@ def _option(words: Wording, row: Row, scale: Scale, reasons: Reasons) -> dict[st
         "gpu": words.gpu(row["gpu"]),
         "format": words.quantization(row["quantization"]),
         "link": words.link(row["interconnect"]),
-        "cards": words.count(row["cards_needed"]),
+        "cards": words.count(row["demand_cards"]),
+        "rented": _paid(words, row["rented_cards"], row["rented_instances"], row["rent_instance_cards"]),
+        "bought": _paid(words, row["bought_cards"], row["servers_needed"], row["server_cards"]),
         "layout": words.layout(row),
         "tpot": words.short(row["tpot_ms"]),
         "ttft": words.short(row["ttft_ms"], 4),
@@ -112,6 +115,13 @@ def _option(words: Wording, row: Row, scale: Scale, reasons: Reasons) -> dict[st
     }
 
 
+def _paid(words: Wording, cards: Any, pieces: Any, cards_of_one: Any) -> dict[str, str]:
+    """Cards that are paid for, and the instances or servers they come in."""
+    if finite(cards) is None:
+        return {"cards": words.count(cards), "pieces": ""}
+    return {"cards": words.count(cards), "pieces": f"{words.count(pieces)} × {words.count(cards_of_one)}"}
+
+
 def _rejected(
     words: Wording,
     options: pd.DataFrame,
@@ -124,7 +134,7 @@ def _rejected(
         code, values = reasons.get(str(row["option_id"]), ("", {}))
         if code not in SENTENCES:
             continue
-        text = words.translate(SENTENCES[code], **shown_values(words, values))
+        text = said(words, SENTENCES[code], values)
         name = words.quantization(row["quantization"])
         link = words.link(row["interconnect"])
         sentences.setdefault((words.gpu(row["gpu"]), text), []).append(f"{name} {link}")
@@ -142,43 +152,9 @@ def _without_price(words: Wording, rows: list[Row]) -> list[dict[str, str]]:
         for reason, values in (("rent_reason", "rent_reason_values"), ("buy_reason", "buy_reason_values")):
             code = str(row.get(reason) or "")
             if code in sentences and isinstance(row.get(values), dict):
-                text = words.translate(sentences[code], **shown_values(words, row[values]))
+                text = said(words, sentences[code], row[values])
                 found[(words.gpu(row["gpu"]), text)] = None
     return [{"name": gpu, "text": text} for gpu, text in found]
-
-
-def shown_values(words: Wording, values: Mapping[str, Any]) -> dict[str, str]:
-    """The numbers a sentence quotes, as text in the document's language."""
-    shown = {}
-    for name, value in values.items():
-        number = finite(value)
-        if name == "gpu":
-            shown[name] = words.gpu(value)
-        elif name == "model":
-            shown[name] = words.model(value)
-        elif name == "interconnect":
-            shown[name] = words.link(value)
-        elif number is None:
-            shown[name] = words.named(value) if isinstance(value, str) else words.number(value)
-        elif name.endswith("_amount"):
-            shown[name] = words.amount(number)
-        elif name.endswith("_share"):
-            shown[name] = words.percent(number)
-        else:
-            shown[name] = words.short(number, 4)
-    return shown
-
-
-def term(words: Wording, code: Any) -> str:
-    """A rental term in words."""
-    text = str(code)
-    if text.startswith("reserved-") and text[-1] in "my":
-        count = text.removeprefix("reserved-")[:-1]
-        if text.endswith("m"):
-            return words.counted(int(count), "reserved {n} month", "reserved {n} months")
-        return words.counted(int(count), "reserved {n} year", "reserved {n} years")
-    names = {"on-demand": words.translate("on demand"), "spot": words.translate("spot")}
-    return names.get(text, text)
 
 
 # ---- proof ----

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
-from reports.render import view_money, view_options
+from reports.render import view_money
+from reports.render.sentences import said, term
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -42,14 +42,9 @@ def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
         "changes": view_money.changes(words, winners[0]) if single else [],
         "compared": compared(words),
         "unanswered": unanswered,
-        "warnings": list(dict.fromkeys(translated(words, message, values) for message, values in run.warnings)),
+        "warnings": list(dict.fromkeys(said(words, message, values) for message, values in run.warnings)),
         "notes": [note for note in (quality_note(words, row) for row in winners) if note],
     }
-
-
-def translated(words: Wording, message: str, values: Mapping[str, object]) -> str:
-    """A message with its numbers in the document's language; names of cards and models as people write them."""
-    return words.translate(message, **view_options.shown_values(words, values))
 
 
 def answer_lines(words: Wording) -> list[str]:
@@ -121,7 +116,7 @@ def decision(words: Wording, row: Row) -> str:
         "cards": words.count(row["rented_cards"]),
         "amount": words.amount(row["rent_amount_per_month"]),
         "provider": str(row.get("rent_provider", "")),
-        "term": view_options.term(words, row.get("rent_term", "")),
+        "term": term(words, row.get("rent_term", "")),
     }
     if saving is None:
         return words.translate(
@@ -263,7 +258,7 @@ def quality_note(words: Wording, row: Row) -> str:
     if entry is None or not entry.quality.text or entry.value("nominal_bytes_per_parameter") >= BYTES_PER_16BIT:
         return ""
     text = words.translate.known(entry.quality.text)  # an overlay may bring its own
-    basis = words.translate(entry.quality.basis)
+    basis = words.translate.known(entry.quality.basis)
     return words.translate(
         "{model} runs in {format}: {text} ({basis})",
         model=words.model(row["model"]),

@@ -192,6 +192,15 @@ class Wording:
         """A list inside a sentence."""
         return ("、" if self.language == "zh" else ", ").join(words)
 
+    def joined(self, *sentences: str) -> str:
+        """Sentences after each other."""
+        return ("" if self.language == "zh" else " ").join(each for each in sentences if each)
+
+    def host(self, slug: Any) -> str:
+        """A server's name."""
+        found = self.run.catalog.hosts.get(str(slug))
+        return found.name if found else str(slug)
+
 
 def finite(value: Any) -> float | None:
     """The number, or None for blanks and what is not a number."""

@@ -42,17 +42,18 @@ def write(run: Run, path: Path, translate: Translate | None = None) -> None:
 
 def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
     """Write declared sheets as one package."""
-    layout = _Layout(declared)
+    tabs = {sheet.name: book.translate(sheet.name) for sheet in declared}
+    layout = _Layout(declared, tabs, book.translate(NOT_AVAILABLE))
     workbook = Workbook()
     styles = Styles(workbook, book.language)
     workbook.remove(workbook.worksheets[0])
     content = {}
-    pages: list[Any] = [workbook.create_sheet(sheet.name) for sheet in declared]
+    pages: list[Any] = [workbook.create_sheet(tabs[sheet.name]) for sheet in declared]
     for sheet, page in zip(declared, pages, strict=True):
         drawn = _Page(sheet, page, layout, styles)
-        content[sheet.name] = drawn.rows()
+        content[tabs[sheet.name]] = drawn.rows()
         drawn.finish(book)
-    names = [sheet.name for sheet in declared]
+    names = [sheet.name for sheet in declared]  # in the order of the tabs
     workbook.active = names.index(OPENS_ON) if OPENS_ON in names else 0
     for page in workbook.worksheets:
         page.sheet_view.tabSelected = page is workbook.active
@@ -78,6 +79,10 @@ class _Layout:
     """Row numbers of every block and the spot of every anchor; values of live cells are computed once."""
 
     declared: Sequence[Sheet]
+    tabs: dict[str, str]
+    """English name of a sheet -> its tab."""
+    blank: str
+    """What a cell shows whose number is missing."""
     spots: dict[Anchor, _Spot] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     known: dict[Anchor, Value] = field(default_factory=dict)
@@ -119,13 +124,12 @@ class _Layout:
         return self.known[anchor]
 
     def evaluate(self, content: object, sheet: str) -> Value:
-        """The value a cell shows: numbers that are none as n/a, failures as error values."""
-        if not isinstance(content, Live):
-            return plain(content)
+        """The value a cell shows: numbers that are none in the words for that, failures as error values."""
         try:
-            return plain(content.value(_From(self, sheet)))
+            value = plain(content.value(_From(self, sheet)) if isinstance(content, Live) else content)
         except SpreadsheetError as error:
             return ErrorValue(error.code)
+        return self.blank if isinstance(value, str) and value == NOT_AVAILABLE else value
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,8 @@ class _From:
     def _prefix(self, spot: _Spot) -> str:
         if spot.sheet == self.sheet:
             return ""
-        return f"{spot.sheet if spot.sheet.isalpha() else quote_sheetname(spot.sheet)}!"
+        tab = self.layout.tabs[spot.sheet]
+        return f"{tab if tab.isalpha() and tab.isascii() else quote_sheetname(tab)}!"
 
     def value(self, anchor: Anchor) -> Value:
         return self.layout.value_of(anchor)
@@ -212,7 +217,8 @@ class _Page:
                 self.page.merged_cells.add(f"{address}:{last}{number}")
                 cells += [(each, None, style) for each in range(column + 1, column + cell.across)]
             if cell.sheet:
-                self.links.append(Hyperlink(ref=address, location=f"{quote_sheetname(cell.sheet)}!A1"))
+                tab = quote_sheetname(self.layout.tabs[cell.sheet])
+                self.links.append(Hyperlink(ref=address, location=f"{tab}!A1"))
             if cell.number_only:
                 self.numbers.append(address)
             if LOOKS[cell.look].wrap and row.height is None:
@@ -225,10 +231,10 @@ class _Page:
         content = cell.content
         if isinstance(content, Live):
             value = self._value(cell)
-            if value == NOT_AVAILABLE and not isinstance(value, bool):
-                return NOT_AVAILABLE, self.styles.id(cell.look, GENERAL)
+            if isinstance(value, str) and value == self.layout.blank:
+                return value, self.styles.id(cell.look, GENERAL)
             return Formula(content.excel(self.place), value), self.styles.id(cell.look, cell.kind)
-        value = plain(content)
+        value = self.layout.evaluate(content, self.sheet.name)
         quoted = isinstance(value, str) and value.startswith(("=", "+", "-", "@"))
         return value, self.styles.id(cell.look, GENERAL if isinstance(value, str) else cell.kind, quoted)
 
@@ -256,7 +262,7 @@ class _Page:
             for number, values in enumerate(table.rows, start + 1):
                 yield number, None, [
                     (index + 1, value, listed if isinstance(value, str) else other[index])
-                    for index, value in enumerate(values)
+                    for index, value in enumerate(self.layout.evaluate(each, self.sheet.name) for each in values)
                 ]
 
         return lines()
@@ -268,7 +274,7 @@ class _Page:
 
     def _cells(self, first: Anchor, last: Anchor) -> Reference:
         one, other = self.layout.spot(first), self.layout.spot(last)
-        page = self.page.parent[one.sheet]
+        page = self.page.parent[self.layout.tabs[one.sheet]]
         return Reference(page, min_col=one.column, min_row=one.row, max_col=other.column, max_row=other.row)
 
     # ---- widths, views, print ----

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from reports.catalog.records import Catalog
+from reports.catalog.select import UnknownName, find, plain
 from reports.errors import InputError, Problem
 from reports.scenario.read import EXTENDS, check_partial, in_file_order, load, read_scenario
 from reports.strict_yaml import MAX_BYTES, read
@@ -20,6 +23,17 @@ def scenario_files(paths: Sequence[Path]) -> list[Path]:
             raise InputError(Problem(str(path), "holds no scenario", expected="files that end in .yaml"))
         files += inside
     return list(dict.fromkeys(files))
+
+
+def refuse_doubles(scenarios: Sequence[Path]) -> None:
+    """Two files of one name would write into one folder."""
+    stems = [path.stem for path in scenarios]
+    doubles = [path for path in scenarios if stems.count(path.stem) > 1]
+    if doubles:
+        raise InputError(
+            Problem(str(path), "has the same name as another scenario of this build", expected="different file names")
+            for path in doubles
+        )
 
 
 def check_scenarios(
@@ -38,6 +52,26 @@ def check_scenarios(
         except InputError as error:
             problems += error.problems
     return in_file_order(problems)
+
+
+def names_read(file: Path, catalog: Catalog) -> list[tuple[str, str]]:
+    """(name as written, id) of every name of a good file that is another name of its entry."""
+    merged = load(file).merged
+    entries: dict[tuple[str, ...], tuple[str, Mapping[str, Any]]] = {
+        ("matrix", "model"): ("model", catalog.models),
+        ("matrix", "quantization"): ("quantization", catalog.quantizations),
+        ("matrix", "gpu"): ("gpu", catalog.gpus),
+        ("engine",): ("engine", catalog.engines),
+        ("workload", "demand", "by_model"): ("model", catalog.models),
+        ("matrix", "quantization_by_model"): ("model", catalog.models),
+    }
+    found: dict[str, str] = {}
+    for path, (kind, known) in entries.items():
+        value = merged.get(path)
+        for name in [value] if isinstance(value, str) else value or ():
+            with suppress(UnknownName):  # replaced by an override or --set
+                found[str(name)] = find(known, str(name), kind)
+    return [(name, entry) for name, entry in found.items() if plain(name) != plain(entry)]
 
 
 def _is_extended(file: Path) -> bool:

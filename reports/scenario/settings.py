@@ -84,7 +84,8 @@ def typed(text: str, annotation: Any) -> Any:
     """The text of a command line as the schema's type: text stays text, lists may leave out their brackets."""
     if get_origin(annotation) is tuple:
         bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-        return [typed(_unquoted(item.strip()), get_args(annotation)[0]) for item in bare.split(",")] if bare.strip() else []
+        items = bare.split(",") if bare.strip() else []
+        return [typed(_unquoted(item.strip()), get_args(annotation)[0]) for item in items]
     if annotation is str or (text not in ("true", "false") and number_hint(text) not in ("", "remove the quotes")):
         return text
     try:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from reports.render.excel_style import NAVY
+from reports.render.formats import NOT_AVAILABLE
 from reports.render.sheet import N_, Book, Cell, Row, Rows, Sheet, gap, heading
 
 ORDER = 10
@@ -28,7 +29,7 @@ LEGEND: tuple[tuple[str, str, str], ...] = (
     ("link", "1,234", N_("A link to another sheet")),
     ("formula", "1,234", N_("A formula")),
     ("solved", "1,234", N_("Found by a search of the program, and proved by the formulas beside it")),
-    ("value", "n/a", N_("Not available: an input is missing; what depends on it is n/a too")),
+    ("value", NOT_AVAILABLE, N_("Not available: an input is missing; what depends on it is n/a too")),
 )
 
 
@@ -52,8 +53,8 @@ def _facts(book: Book) -> Iterator[Row]:
         N_("Scenario"): scenario.name,
         N_("Period"): scenario.period,
         N_("Prices as of"): scenario.as_of.isoformat(),
-        N_("Currency"): scenario.currency,
-        N_("Region"): scenario.region,
+        N_("Currency"): book.currency,
+        N_("Region"): book.known(scenario.region),
         N_("Method"): _(book.run.method.title),
         N_("Candidates"): f"{len(book.run.candidates):,}",
         N_("Short list"): str(len(book.options)),
@@ -62,26 +63,26 @@ def _facts(book: Book) -> Iterator[Row]:
     if scenario.client:
         rows[N_("Client")] = scenario.client
     if scenario.classification:
-        rows[N_("Classification")] = scenario.classification
-    for path, old, new in scenario.changes:
-        rows[f"{_('Changed')}: {path}"] = f"{old} → {new}"
+        rows[N_("Classification")] = book.known(scenario.classification)
     yield heading(_("This workbook"), 2)
     for label, text in rows.items():
         yield Row({1: Cell(_(label), "unit"), 2: Cell(text)})
+    for path, old, new in scenario.changes:
+        yield Row({1: Cell(f"{_('Changed')}: {path}", "unit"), 2: Cell(f"{old} → {new}")})
 
 
 def _index(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Sheets"), 2)
     for name, text in INDEX:
-        yield Row({1: Cell(name, "index", sheet=name), 2: Cell(_(text))})
+        yield Row({1: Cell(_(name), "index", sheet=name), 2: Cell(_(text))})
 
 
 def _legend(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Colours"), 2)
     for look, sample, text in LEGEND:
-        yield Row({1: Cell(sample, look), 2: Cell(_(text))})
+        yield Row({1: Cell(book.known(sample), look), 2: Cell(_(text))})
 
 
 def _edit(book: Book) -> Iterator[Row]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from reports.constraints import CONSTRAINTS
 from reports.cost.blocks import CASHFLOW, MONTH
+from reports.cost.lines import EVERY_MONTH, LINES
 from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import GREEN
 from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY
@@ -152,16 +153,28 @@ def _money(book: Book) -> Iterator[Check]:
             if way == "buy":
                 added = N_("Owning: the months add up to the total")
             yield group, added, of, end, total, _close(end, total)
-        if not missing(option["buy_present_cost_amount"]):
-            total = cash("buy_cash_amount", "total")
-            lines = Call("-", at("residual_amount"), Call("+", at("capex_amount"),
-                         Call("*", at("running_amount_per_month"), at("horizon_months"))))  # fmt: skip
-            yield group, N_("Owning: outlay, running cost and resale add up"), of, total, lines, _close(total, lines)
+            cash_flow, lines = cash(f"{way}_cash_amount", "total"), _lines(way, at)
+            words = N_("Renting: the cost lines add up to the cash flow")
+            if way == "buy":
+                words = N_("Owning: the cost lines add up to the cash flow")
+            yield group, words, of, cash_flow, lines, _close(cash_flow, lines)
         if option["break_even_code"] != NOT_COMPARED:
             month = cash("break_even_month", "result")
             gain = Call("-", cash("buy_cumulative_amount", last), cash("rent_cumulative_amount", last))
             yield (group, N_("A break-even is found whenever owning ends cheaper"), of, month, gain,
                    Call("OR", Call("ISNUMBER", month), Call("<=", gain, 0)))  # fmt: skip
+
+
+def _lines(way: str, at: Callable[[str], Live]) -> Live:
+    """Every cost line of a way of getting the cards, over the whole horizon; payments are negative."""
+    added: Live = Call("+", 0, 0)
+    for kind in LINES:
+        if kind.option == way:
+            amount = at(kind.amount)
+            if kind.when == EVERY_MONTH:
+                amount = Call("*", amount, at("horizon_months"))
+            added = Call("+" if kind.inflow else "-", added, amount)
+    return added
 
 
 def _answers(book: Book) -> Iterator[Check]:

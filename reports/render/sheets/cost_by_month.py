@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, CashRow
-from reports.cost.timeline import NOT_COMPARED, REACHED
+from reports.cost.timeline import NOT_COMPARED
 from reports.formulas.aggregate import TOTAL
 from reports.render.excel_style import BLUE, ORANGE
 from reports.render.formats import SERIAL, kind_of
-from reports.render.live import Aggregated, Anchor, Live, Ref, Translated
+from reports.render.live import Aggregated, Anchor, Call, Live, Ref, Translated
 from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
 from reports.render.sheets import calculation
 
@@ -29,13 +29,13 @@ def anchor(option: dict[str, Any], row: str, month: int | str) -> Anchor:
 
 
 def declare(book: Book) -> Sheet:
-    """Winners first, with a chart each; then the rest of the short list."""
+    """Winners as evaluated first, with a chart each; then the rest of the short list."""
     blocks: list[Block] = [book.top(NAME)]
     columns = FIRST + _horizon(book)
     winners = [option["option_id"] for option in book.winners]
     for option in sorted(book.options, key=lambda option: option["option_id"] not in winners):
         won = option["option_id"] in winners
-        blocks.append(Rows([*_section(book, option, columns, won), gap()]))
+        blocks.append(Rows([*_section(book, option, columns), gap()]))
         if won and option["break_even_code"] != NOT_COMPARED:
             blocks += [cumulative_chart(book, option), Rows([gap(20)])]
     return Sheet(
@@ -55,16 +55,11 @@ def cumulative_chart(book: Book, option: dict[str, Any], width_cm: float = 26) -
     """Rent against buy, both discounted and added up; costs fall below the axis."""
     _ = book.translate
     name = f"{book.model(str(option['model']))}, {book.gpu(option)}"
-    finding = _("{option}: renting stays cheaper over the horizon", option=name)
-    if option["break_even_code"] == REACHED:
-        month = f"{option['break_even_month']:.0f}"
-        finding = _("{option}: owning is cheaper from month {month}", option=name, month=month)
-
     def line(column: str, title: str, colour: str) -> Series:
         return Series(_(title), anchor(option, column, 0), anchor(option, column, _horizon(book)), colour)
 
     return Chart(
-        title=finding,
+        title=_("{option}: renting and owning, cumulative", option=name),
         x_title=_("Month"),
         y_title=_("Cumulative cost, discounted, {currency}", currency=book.currency),
         categories=(anchor(option, MONTH, 0), anchor(option, MONTH, _horizon(book))),
@@ -77,10 +72,11 @@ def _horizon(book: Book) -> int:
     return int(book.run.timelines[MONTH].max()) if len(book.run.timelines) else 0
 
 
-def _section(book: Book, option: dict[str, Any], columns: int, won: bool) -> Iterator[Row]:
+def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
     _ = book.translate
     title = f"{book.model(str(option['model']))} · {book.label(option)}"
-    yield heading(f"{title} · {_('winner')}" if won else title, columns)
+    first = Call("=", Ref(("recommendation", option["option_id"], "rank")), 1)  # live: an edit may change the winner
+    yield heading(Call("IF", first, f"{title} · {_('winner')}", title), columns)
     timeline = book.run.timelines[book.run.timelines["option_id"] == option["option_id"]].sort_values(MONTH)
     months = [int(month) for month in timeline[MONTH]]
     yield Row(

@@ -77,14 +77,14 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
         low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
         yield Row(
             {
-                1: Cell(book.translate(leaf.label if leaf else column)),
+                1: Cell(book.translate(leaf.label) if leaf else book.known(column)),
                 2: Cell(key, "unit"),
                 3: Cell(fact["value"], "input" if live else "fixed input", kind, ("input", scope, key, column),
                         number_only=live),
                 4: Cell(book.unit(unit, column), "unit"),
                 5: Cell(low, "value", kind),
                 6: Cell(high, "value", kind),
-                7: Cell(book.translate(str(fact["basis"]))),
+                7: Cell(book.known(str(fact["basis"]))),
                 8: Cell(str(fact["source"]), "unit"),
                 9: Cell(str(fact["as_of"] or ""), "unit"),
                 10: Cell(book.translate("yes" if fact["confirmed"] else "unconfirmed"), "unit"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from reports.constraints import SENTENCES
 from reports.render.excel_style import BLUE
-from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind, shown
+from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
+from reports.render.sentences import said
 from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
 from reports.render.sheets import calculation, cost_by_month
 
@@ -146,7 +146,7 @@ def _others(book: Book) -> Iterator[Row]:
     rows = list(_other_rows(book))
     if not rows:
         return
-    yield heading(_("Every other card at its best, as evaluated"), len(COLUMNS))
+    yield heading(f"{_('Every other card at its best')} · {book.as_evaluated}", len(COLUMNS))
     labels = (
         N_("Model"), N_("Rank"), N_("Card"), N_("Format"), N_("Link"), N_("Cards"), N_("Cost per month, {currency}"),
         N_("Why not"),
@@ -185,23 +185,4 @@ def _other_rows(book: Book) -> Iterator[Row]:
 
 def excuse(book: Book, code: str, values: dict[str, Any]) -> str:
     """The sentence of an excuse in the language of the book."""
-    texts = {name: quoted(book, name, value) for name, value in values.items()}
-    return book.translate(SENTENCES[code], **texts)
-
-
-def quoted(book: Book, name: str, value: Any) -> str:
-    """A value inside a sentence: names for ids, numbers at their unit's precision."""
-    if name == "gpu" and str(value) in book.run.catalog.gpus:
-        return book.run.catalog.gpus[str(value)].name
-    if name == "model" and str(value) in book.run.catalog.models:
-        return book.model(str(value))
-    if not isinstance(value, int | float):
-        names = {slug: gpu.name for slug, gpu in book.run.catalog.gpus.items()}
-        return re.sub(r"[a-z0-9][a-z0-9.-]*[a-z0-9]", lambda found: names.get(found[0], found[0]), str(value))
-    if name.endswith("_share"):
-        return shown(float(value), PERCENT)
-    if name.endswith("_amount"):
-        return f"{shown(float(value), AMOUNT)} {book.currency}"
-    if missing(float(value)):
-        return "n/a"
-    return shown(float(value), COUNT if float(value) == round(float(value)) else QUANTITY)
+    return said(book.words, SENTENCES[code], values)

@@ -8,9 +8,10 @@ from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import BLUE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
+from reports.render.sentences import said
 from reports.render.sheet import N_, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
 from reports.render.sheets.cost_by_month import cumulative_chart
-from reports.render.sheets.recommendation import excuse, over, quoted
+from reports.render.sheets.recommendation import excuse, over
 
 ORDER = 20
 NAME = N_("Summary")
@@ -88,10 +89,10 @@ def _answers(book: Book) -> Iterator[Row]:
         }
         said = Call("IF", Call("=", own["way"], _("buy")), sentence(buy, **parts), sentence(rent, **parts))
         yield Row({1: Cell(said, "headline", across=WIDTH)}, 21)
-    unanswered = [model for model in book.run.scenario.matrix.model if model not in book.models]
-    for model in unanswered:
-        text = _("{model}: none of the options meets the targets at a known price.", model=book.model(model))
-        yield Row({1: Cell(f"{text} {_closest(book, model)}".strip(), "headline", across=WIDTH)})
+    for model in book.run.scenario.matrix.model:
+        if model not in book.models:
+            text = _("{model}: no answer, see below.", model=book.model(model))
+            yield Row({1: Cell(text, "headline", across=WIDTH)}, 21)
 
 
 def _closest(book: Book, model: str) -> str:
@@ -160,8 +161,19 @@ def _cautions(book: Book) -> Iterator[Row]:
         _("Costs are equivalent level payments a month over {months} months, discounted monthly; before tax.",
           months=book.run.scenario.costs.horizon_months),
         _("Break-even: the month in which the discounted rent paid passes the discounted cost of owning."),
-        *(_(message, **{name: quoted(book, name, value) for name, value in values.items()})
-          for message, values in book.run.warnings),
     ]  # fmt: skip
+    yield from _bullets(texts)
+    found = list(dict.fromkeys(said(book.words, message, values) for message, values in book.run.warnings))
+    for model in book.run.scenario.matrix.model:
+        if model not in book.models:
+            text = _("{model}: none of the options meets the targets at a known price.", model=book.model(model))
+            found.append(book.words.joined(text, _closest(book, model)))
+    if found:
+        yield gap()
+        yield heading(book.as_evaluated, WIDTH)
+        yield from _bullets(found)
+
+
+def _bullets(texts: list[str]) -> Iterator[Row]:
     for text in texts:
         yield Row({1: Cell(f"• {text}", "wrapped", across=WIDTH)})

@@ -1,0 +1,161 @@
+"""The sections a document can have: each is a title, a view function here and a template of the same name.
+
+Which of them a report kind shows, and in what order, stands in its ``templates/<kind>/document.html.j2`` as
+``{% set section_names = [...] %}``. The template is ``templates/<kind>/sections/<name>.html.j2``, for that kind alone,
+or ``templates/sections/<name>.html.j2``; it reads what its view function returns as ``section.<key>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from reports.render import view_money, view_options, view_winners
+from reports.render.evidence import chain, used_sources
+from reports.render.view_summary import chain_winners, rows
+from reports.render.wording import Wording
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What all sections of one document share."""
+
+    words: Wording
+
+    @cached_property
+    def winners(self) -> list[Row]:
+        """The best option of each model that has one."""
+        return rows(self.words.run.winners())
+
+    @cached_property
+    def chains(self) -> list[Row]:
+        """The chains of formulas that are printed in full."""
+        return [
+            {
+                **chain(self.words, row),
+                "title": view_winners.option_name(self.words, row),
+                "proof": view_options.proof(self.words, row),
+            }
+            for row in chain_winners(self.winners)
+        ]
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """Ids of the sources that the chains quote, in the order of their numbers."""
+        return used_sources(self.chains)
+
+    @cached_property
+    def reference(self) -> dict[str, str]:
+        """Source id -> its number in brackets."""
+        return {name: str(number) for number, name in enumerate(self.sources, 1)}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: its name, its title (a message), and what its template reads."""
+
+    name: str
+    title: str
+    view: Callable[[Document], Row]
+
+
+SECTIONS: dict[str, Section] = {}
+"""Every section there is, by name."""
+
+
+def N_(message: str) -> str:
+    """Marks a message for the catalogue."""
+    return message
+
+
+def section(title: str) -> Callable[[Callable[[Document], Row]], Callable[[Document], Row]]:
+    """Registers a view function as the section of its name."""
+
+
+    def register(view: Callable[[Document], Row]) -> Callable[[Document], Row]:
+        name = view.__name__
+        SECTIONS[name] = Section(name, title, view)
+        return view
+
+    return register
+
+
+def shown(document: Document, templates: Sequence[tuple[str, str]]) -> list[Row]:
+    """The sections of a document, from (name, template): what base.html.j2 lists and includes."""
+    return [
+        {
+            **SECTIONS[name].view(document),
+            "id": name,
+            "title": document.words.translate(SECTIONS[name].title),
+            "template": template,
+        }
+        for name, template in templates
+    ]
+
+
+@section(N_("Recommendation by model"))
+def recommendation(document: Document) -> Row:
+    """Every winner with its latency, limit and cost, and what limits it."""
+    return {"recommendations": [view_winners.recommendation(document.words, row) for row in document.winners]}
+
+
+@section(N_("Options compared"))
+def options(document: Document) -> Row:
+    """Options side by side, and why the others cannot be used."""
+    return {"models": view_options.by_model(document.words), "currency": document.words.currency}
+
+
+@section(N_("Cost over time"))
+def costs(document: Document) -> Row:
+    """Cumulative cost of both ways, and the cost lines they consist of."""
+    return {
+        "counted": view_money.counted(document.words),
+        "charts": [view_money.cost_figure(document.words, row, small=True) for row in document.winners],
+        "tables": [view_money.cost_lines(document.words, row) for row in document.winners],
+    }
+
+
+@section(N_("Evidence chain"))
+def evidence(document: Document) -> Row:
+    """Every formula of the printed chains."""
+    return {"chains": document.chains, "reference": document.reference}
+
+
+@section(N_("Inputs and assumptions"))
+def assumptions(document: Document) -> Row:
+    """Every number that goes into the printed chains."""
+    return {"chains": document.chains, "reference": document.reference, "scopes": _scopes(document.words)}
+
+
+@section(N_("Sources and document control"))
+def sources(document: Document) -> Row:
+    """Where the numbers come from, and how the document was made."""
+    return {"sources": [_source(document.words, name) for name in document.sources]}
+
+
+def _scopes(words: Wording) -> list[dict[str, Any]]:
+    """The tables that inputs are sorted into."""
+    _ = words.translate
+    return [
+        {"title": _("Workload, targets and demand"), "names": ("scenario", "demand")},
+        {"title": _("Prices"), "names": ("offer", "market", "purchase", "exchange", "host")},
+        {"title": _("Card and links"), "names": ("gpu", "link")},
+        {"title": _("Model and weight format"), "names": ("model", "quantization")},
+        {"title": _("Layout and search"), "names": ("layout", "solved")},
+        {"title": _("Assumptions"), "names": ("assumption", "engine")},
+    ]
+
+
+def _source(words: Wording, name: str) -> dict[str, str]:
+    """One source of the list."""
+    found = words.run.catalog.sources.get(name)
+    return {
+        "id": name,
+        "title": found.title if found else name,
+        "locator": found.locator if found else "",
+        "date": str(found.checked_on) if found else "",
+    }

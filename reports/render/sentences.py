@@ -1,0 +1,54 @@
+"""Sentences on candidates, prices and warnings: names for ids, rounded numbers, lists joined as the language does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reports.cost.quotes import Listed, Measured
+from reports.render.wording import Wording, finite
+
+_ONE = re.compile(r"(?<![\d.,])1 ((?:[a-z]+ )?(?:card|day|head|instance|month|offer|price|request|server|stage))s\b")
+
+
+def said(words: Wording, message: str, values: Mapping[str, Any]) -> str:
+    """A message with its values in the document's language."""
+    text = words.translate(message, **{name: quoted(words, name, value) for name, value in values.items()})
+    return _ONE.sub(r"1 \1", text) if words.language == "en" else text
+
+
+def quoted(words: Wording, name: str, value: Any) -> str:
+    """One value of a sentence: what it is follows from its name."""
+    if isinstance(value, Measured):
+        cards = ((words.gpu(gpu), _ONE.sub(r"1 \1", words.translate(value.message, n=words.short(measure, 4))))
+                 for gpu, measure in value.items)  # fmt: skip
+        return words.listed(words.translate("{card} ({measure})", card=card, measure=said) for card, said in cards)
+    if isinstance(value, Listed):
+        return words.listed(_named(words, each) for each in value)
+    naming = {"gpu": words.gpu, "model": words.model, "interconnect": words.link, "host": words.host}
+    if name in naming:
+        return naming[name](value)
+    number = finite(value)
+    if number is None:
+        return words.named(value) if isinstance(value, str) else words.number(value)
+    if name.endswith("_amount"):
+        return words.amount(number)
+    return words.percent(number) if name.endswith("_share") else words.short(number, 4)
+
+
+def _named(words: Wording, item: str) -> str:
+    """A card, a rental term, or a word that the catalogue of messages may know (regions do, providers need not)."""
+    return words.gpu(item) if item in words.run.catalog.gpus else term(words, item)
+
+
+def term(words: Wording, code: Any) -> str:
+    """A rental term in words; any other word is translated where it can be."""
+    text = str(code)
+    length = text.removeprefix("reserved-")
+    if length != text and length[:-1].isdecimal() and length[-1] in "my":
+        if length.endswith("m"):
+            return words.counted(int(length[:-1]), "reserved {n} month", "reserved {n} months")
+        return words.counted(int(length[:-1]), "reserved {n} year", "reserved {n} years")
+    names = {"on-demand": words.translate("on demand"), "spot": words.translate("spot")}
+    return names.get(text) or words.translate.known(text)

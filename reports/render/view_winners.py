@@ -1,0 +1,47 @@
+"""The winners as rows: what to do for each model, with its latency, limit, cost and break-even."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.constraints import CONSTRAINTS
+from reports.render import view_money, view_summary
+from reports.render.wording import Wording
+
+Row = dict[str, Any]
+
+
+def option_name(words: Wording, row: Row) -> str:
+    """An option in a heading."""
+    parts = [words.gpu(row["gpu"]), words.quantization(row["quantization"]), words.link(row["interconnect"])]
+    return f"{words.model(row['model'])}: {', '.join(parts)}"
+
+
+def recommendation(words: Wording, row: Row) -> dict[str, Any]:
+    """One winner as a row of the recommendation table."""
+    labels = {each.name: each.label for each in CONSTRAINTS[words.run.method.name]}
+    constraint = labels.get(str(row["binding_constraint"]), "")
+    return {
+        "model": words.model(row["model"]),
+        "sentence": view_summary.decision(words, row),
+        "way": str(row["way"]),
+        "way_text": words.translate("Buy" if row["way"] == "buy" else "Rent"),
+        "cards": view_summary.cards_phrase(words, row),
+        "gpu": words.gpu(row["gpu"]),
+        "format": words.quantization(row["quantization"]),
+        "link": words.link(row["interconnect"]),
+        "layout": words.layout(row),
+        "units": words.count(row["units_needed"]),
+        "demand": words.short(row["demand_concurrency"], 4),
+        "tpot": words.short(row["tpot_ms"]),
+        "tpot_target": words.short(row.get("tpot_target_ms")),
+        "ttft": words.short(row["ttft_ms"], 4),
+        "ttft_target": words.short(row.get("ttft_target_ms"), 4),
+        "binding": words.translate(constraint),
+        "spare": words.percent(row["headroom_share"]),
+        "monthly": words.amount(row["monthly_cost_amount"]),
+        "per_mtok": words.price(row.get(f"{row['way']}_amount_per_mtok")),
+        "break_even": view_money.break_even(words, row, short=True),
+        "note": view_summary.quality_note(words, row),
+        "bottleneck": view_money.bottleneck_figure(words, row),
+    }
