@@ -152,6 +152,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("host_us_per_sequence", "us", "Host time per sequence"),
         ("host_reference_vocabulary_size", "tokens", "Vocabulary at which host time was fitted"),
         ("pipeline_hop_us", "us", "Hop between pipeline stages"),
+        ("node_link_gb_per_s", "GB/s", "Network between servers, per card and direction"),
         ("dispatch_alpha_factor", "ratio", "Latency of expert dispatch against all-reduce"),
         ("data_parallel_prefill_factor", "ratio", "More prefill stall with attention data parallelism"),
         ("sparse_attention_tokens", "tokens", "Tokens that sparse attention keeps"),

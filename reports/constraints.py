@@ -95,12 +95,14 @@ CONSTRAINTS: dict[str, tuple[Constraint, ...]] = {
 }  # fmt: skip
 """By method, the one that is furthest from working first: a candidate is rejected by the first that it breaks."""
 
+NO_EXPERTS = "no-experts"
 WEIGHTS = "weights-do-not-fit"
 STAGES_STARVE = "pipeline-starves"
 NO_LOAD = "no-load"
 
 LAYOUT_EXCUSES: tuple[str, ...] = (
     *STATIC_EXCUSES,
+    NO_EXPERTS,
     WEIGHTS,
     *dict.fromkeys(record.code for records in CONSTRAINTS.values() for record in records),
     STAGES_STARVE,
@@ -114,6 +116,7 @@ SENTENCES: dict[str, str] = {
     CONTEXT_TOO_LONG: "Requests of {tokens} tokens (P95) exceed the context of {model}.",
     NO_LINK: "No measured link for {unit_cards} × {gpu} over {interconnect}.",
     HEADS: "{attention_heads} attention heads do not split over {tensor_parallel} cards.",
+    NO_EXPERTS: "Attention data parallelism is for models with experts.",
     WEIGHTS: "Weights and overhead need {needed_gib} GiB a card; the engine may use {available_gib} GiB.",
     **{record.code: record.sentence for records in CONSTRAINTS.values() for record in records},
     STAGES_STARVE: "Within the targets, {pipeline_parallel} pipeline stages would have less than one request each.",
@@ -137,6 +140,7 @@ def feasibility(method: str, values: Mapping[str, Any]) -> NDArray[np.int64]:
 
     if method == "roofline":
         mark(np.mod(values["attention_heads"], values["tensor_parallel"]) != 0, HEADS)
+        mark((np.asarray(values["data_parallel"]) > 1) & (np.asarray(values["experts"]) == 0), NO_EXPERTS)
     mark(np.isnan(capacity), MISSING_FACT)
     mark(values[_ROOM_COLUMN[method]] <= 0, WEIGHTS)
     for record in CONSTRAINTS[method]:

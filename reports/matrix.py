@@ -186,7 +186,8 @@ def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
 def _layouts(
     scenario: Scenario, catalog: Catalog, method: Method, axes: Mapping[str, tuple[str, ...]], counts: Sequence[int]
 ) -> Layouts:
-    """Every split of each unit: tensor ranks for which the link is known, pipeline stages only over whole groups."""
+    """Every split of each unit: ranks for which the link is known, pipeline stages only over whole groups."""
+    experts = any(catalog.models[name].value("experts") > 0 for name in axes["model"])
     rows: list[dict[str, float]] = []
     links: list[str] = []
     excuses: list[int] = []
@@ -195,23 +196,24 @@ def _layouts(
         for count in counts:
             for interconnect in axes["interconnect"]:
                 start.append(len(rows))
-                for tensor, pipeline, excuse in _splits(catalog, gpu, count, interconnect, method):
+                for split in _splits(catalog, gpu, count, interconnect, method, experts):
+                    ranks = split.tensor * split.data
                     link = _link(catalog, gpu, interconnect)
-                    point = catalog.links[link].points.get(tensor, {}) if link else {}
+                    point = catalog.links[link].points.get(ranks, {}) if link else {}
                     rows.append(
                         {
                             "unit_cards": count,
-                            "replicas": max(count // (tensor * pipeline), 1),
-                            "tensor_parallel": tensor,
-                            "data_parallel": 1,
-                            "pipeline_parallel": pipeline,
+                            "replicas": max(count // (ranks * split.pipeline), 1),
+                            "tensor_parallel": split.tensor,
+                            "data_parallel": split.data,
+                            "pipeline_parallel": split.pipeline,
                             "link_is_nvlink": float(interconnect == "nvlink"),
                             "allreduce_alpha_us": point["allreduce_alpha_us"].value if point else np.nan,
                             "allreduce_bus_gb_per_s": point["allreduce_bus_gb_per_s"].value if point else np.nan,
                         }
                     )
-                    links.append(f"{link}@{tensor}" if link else "")
-                    excuses.append(STATIC_EXCUSES.index(excuse))
+                    links.append(f"{link}@{ranks}" if link else "")
+                    excuses.append(STATIC_EXCUSES.index(split.excuse))
                 size.append(len(rows) - start[-1])
     names = [leaf.name for leaf in LEAVES if leaf.scope in ("layout", "link")]
     return Layouts(
@@ -228,22 +230,35 @@ def _link(catalog: Catalog, gpu: str, interconnect: str) -> str | None:
     return card.nvlink if interconnect == "nvlink" else card.pcie
 
 
-def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: Method) -> list[tuple[int, int, str]]:
-    """(tensor ranks, pipeline stages, excuse) of each layout worth trying for one unit of cards."""
+@dataclass(frozen=True)
+class Split:
+    """One way to lay out a replica."""
+
+    tensor: int = 1
+    data: int = 1
+    """Attention data parallel: the attention of a request stays on one group, experts are shared by all."""
+    pipeline: int = 1
+    excuse: str = FEASIBLE
+
+
+def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: Method, experts: bool) -> list[Split]:
+    """The layouts worth trying for one unit of cards; attention data parallelism needs experts and a fast link."""
     link = _link(catalog, gpu, interconnect)
     if interconnect == "nvlink" and not (link and catalog.gpus[gpu].nvlink_domain_cards):
-        return [(1, 1, NO_NVLINK)]
+        return [Split(excuse=NO_NVLINK)]
     card = catalog.gpus[gpu]
     server_cards = int(catalog.hosts[card.host].facts["server_cards"].value) if card.host in catalog.hosts else count
     if method.pooled:  # the unit is one replica; what exceeds a server is counted as stages
         inside = min(count, server_cards)
-        return [(inside, -(-count // inside), FEASIBLE)]
+        return [Split(tensor=inside, pipeline=-(-count // inside))]
     reach = max(card.nvlink_domain_cards, 1) if interconnect == "nvlink" else server_cards
-    tensor = [1, *(n for n in sorted(catalog.links[link].points) if n <= min(count, reach))] if link else [1]
-    splits = [(n, 1, FEASIBLE) for n in tensor]
+    ranks = [1, *(n for n in sorted(catalog.links[link].points) if n <= min(count, reach))] if link else [1]
+    splits = [Split(tensor=n) for n in ranks]
+    if experts and interconnect == "nvlink":
+        splits += [Split(tensor=n // data, data=data) for n in ranks for data in ranks[1:] if n % data == 0]
     stages = 2
-    while tensor[-1] * stages <= count:
-        splits.append((tensor[-1], stages, FEASIBLE))
+    while ranks[-1] * stages <= count:
+        splits.append(Split(tensor=ranks[-1], pipeline=stages))
         stages *= 2
     return splits
 

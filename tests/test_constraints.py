@@ -38,7 +38,7 @@ def roofline_row(**changes: float) -> dict[str, np.ndarray]:
         "recommended_concurrency": 8, "recommended_requests": 8, "load_requests": 8, "memory_requests": 20,
         "engine_requests": 1024, "tpot_requests": 10, "ttft_requests": 30, "tpot_ms": 40, "tpot_target_ms": 50,
         "ttft_ms": 500, "ttft_target_ms": 2000, "kv_room_gib": 30, "attention_heads": 32, "tensor_parallel": 4,
-        "pipeline_parallel": 1, "data_parallel": 1,
+        "pipeline_parallel": 1, "data_parallel": 1, "experts": 0,
     }  # fmt: skip
     return {name: np.array([float(value)]) for name, value in {**row, **changes}.items()}
 
@@ -54,6 +54,8 @@ def roofline_row(**changes: float) -> dict[str, np.ndarray]:
         ({"tpot_requests": 0, "recommended_concurrency": 0}, "tpot-target"),
         ({"tensor_parallel": 3}, "heads-do-not-split"),
         ({"pipeline_parallel": 16}, "pipeline-starves"),
+        ({"data_parallel": 2}, "no-experts"),
+        ({"data_parallel": 2, "experts": 128}, ""),
         ({"recommended_concurrency": np.nan}, "missing-fact"),
         ({"recommended_concurrency": 0}, "no-load"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reports.catalog.read import read_catalog
+from reports.catalog.select import assumption
+from reports.columns import INTERPOLATED, LEAVES
+from reports.cost import lines as lines_module
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, rank
-from reports.cost.lines import COLUMNS, LINES, cost_lines
+from reports.cost.lines import BUY, COLUMNS, EVERY_MONTH, FIRST_DAY, LINES, LineKind, cost_lines, left_out
 from reports.cost.timeline import NEVER, NOT_COMPARED, REACHED, evaluate
+from reports.errors import GpubookError
 from reports.evaluate import evaluate_frame
 from reports.formulas import buy, cashflow, rent, rent_against_buy
 from reports.formulas.meta import info
@@ -22,7 +28,15 @@ from reports.units import promised_unit
 
 ONE_PER_CENT_A_MONTH = 1.01**12 - 1
 
+UNPRICED: dict[str, Any] = {
+    leaf.name: 0.0 for leaf in LEAVES if leaf.scope == "assumption" and leaf.live
+}  # a cost that the case worked by hand does not know costs nothing in it
+SHIPPED: dict[str, Any] = {
+    name: assumption(read_catalog(), name, "china").mid for name in UNPRICED if name not in INTERPOLATED
+}
+
 CASE: dict[str, Any] = {
+    **UNPRICED,
     "option_id": "m.q.g.nvlink",
     "candidate_id": "m.q.g.8.nvlink",
     "model": "m",
@@ -229,7 +243,10 @@ def test_results_line_up_with_the_short_list() -> None:
 def test_cost_lines_of_the_case() -> None:
     lines = lines_of(priced())
     assert tuple(lines.columns) == COLUMNS
-    assert len(lines) == 36 + 2 + 3 * 36 + 1  # rent; servers, network; energy, colocation, maintenance; residual
+    months = lines.groupby(["option", "line"])["month"].agg(["min", "max", "size"])
+    for kind in LINES:
+        span = {EVERY_MONTH: (1, 36, 36), FIRST_DAY: (0, 0, 1)}.get(kind.when, (36, 36, 1))
+        assert tuple(months.loc[kind.option, kind.line]) == span
     first = lines[(lines["month"] == 1)].set_index("line")
     assert first.loc["rent", "quantity"] == pytest.approx(11_680)  # 16 cards x 730 h
     assert first.loc["rent", "unit_price"] == pytest.approx(14)
@@ -257,8 +274,32 @@ def assert_lines_add_up(shortlist: pd.DataFrame) -> None:
 
 
 def test_every_kind_of_line_is_in_the_cash_flow() -> None:
+    assert left_out() == []
     assert_lines_add_up(priced())
+    assert_lines_add_up(priced(SHIPPED))  # with every assumption as the catalog has it
     assert {kind.line for kind in LINES} == set(lines_of(priced())["line"])
+
+
+def test_a_line_that_is_not_in_the_cash_flow_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    insurance = LineKind(
+        "insurance", "Insurance", BUY, EVERY_MONTH, "power_kw", "servers_needed", 1, "server-month", "assumption:pue"
+    )  # any column will do
+    monkeypatch.setattr(lines_module, "LINES", (*LINES, insurance))
+    with pytest.raises(GpubookError, match="power_kw is not a term of the formula running_amount_per_month"):
+        lines_of(priced())
+
+
+def test_a_line_whose_column_nothing_makes_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    energy = next(kind for kind in LINES if kind.line == "energy")
+    monkeypatch.setattr(lines_module, "LINES", (*LINES, replace(energy, quantity="insured_servers")))
+    with pytest.raises(GpubookError, match=r"write the formula insured_servers in reports/formulas/buy\.py"):
+        lines_of(priced())
+
+
+def test_a_term_without_a_line_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines_module, "LINES", tuple(kind for kind in LINES if kind.line != "colocation"))
+    with pytest.raises(GpubookError, match="colocation_amount_per_month has no cost line"):
+        lines_of(priced())
 
 
 # ---- ranking ----

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import pkgutil
 import re
 import string
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 
 import reports.formulas
 from reports.catalog.read import read_catalog
 from reports.catalog.records import BASES, CURRENCIES
 from reports.columns import LEAVES
 from reports.constraints import CONSTRAINTS, SENTENCES
-from reports.cost import eligibility, purchases
+from reports.cost import eligibility, purchases, quotes
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS
-from reports.cost.lines import LINES
+from reports.cost.lines import LINES, OTHER_COSTS
 from reports.errors import RenderError
 from reports.formulas.meta import info
 from reports.methods import METHODS
 from reports.paths import templates_folder
 from reports.render.formats import NOT_AVAILABLE, UNIT_WORDS
-from reports.render.i18n import catalogue, missing, one_line, source_messages, template_messages, translator
+from reports.render.i18n import (
+    catalogue,
+    catalogue_file,
+    missing,
+    one_line,
+    source_messages,
+    template_messages,
+    translator,
+)  # fmt: skip
 from reports.units import UNITS
 
+REGIONS = ("china", "us", "eu", "global")
 WITHOUT_SENTENCES = ("evaluate.py", "facts.py", "explain.py", "strict_yaml.py", "yaml_problems.py", "cli.py")
 
 
@@ -42,7 +53,8 @@ def messages(repository: Path) -> set[str]:
     for method in METHODS.values():
         found |= {method.title, *(block.title for block in method.blocks())}
     found |= {block.title for block in COST_BLOCKS} | {row.label for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
-    found |= {line.unit for line in LINES}
+    found |= {text for line in LINES for text in (line.unit, line.label, line.when)} | set(OTHER_COSTS.values())
+    found |= {quotes.DAYS, quotes.MONTHS, quotes.TIMES, *REGIONS, "Recommended load", "At the limit"}
     found |= {record.label for records in CONSTRAINTS.values() for record in records}
     found |= {*SENTENCES.values(), *eligibility.REASONS.values(), *purchases.REASONS.values()}
     found |= {entry.quality.text for entry in read_catalog().quantizations.values() if entry.quality.text}
@@ -75,8 +87,21 @@ def test_a_message_without_translation_fails_the_document() -> None:
     translate = translator("zh")
     assert translate("Rent") == "租赁"
     assert translate("A sentence nobody translated about {n}.", n=3) == "A sentence nobody translated about 3."
-    with pytest.raises(RenderError, match="A sentence nobody translated"):
+    translate('Say "so" to {who}')
+    with pytest.raises(RenderError) as caught:
         translate.require_complete()
+    assert str(catalogue_file("zh")) in str(caught.value)
+    entries = str(caught.value).partition("\n\n")[2]
+    # what is printed can be pasted into the file: Babel reads the same messages back
+    pasted = {str(each.id) for each in read_po(io.StringIO(entries)) if each.id}
+    assert pasted == {"A sentence nobody translated about {n}.", 'Say "so" to {who}'}
+
+
+def test_words_of_a_user_never_block_a_document() -> None:
+    translate = translator("zh")
+    assert translate.known("No loss on our own questions") == "No loss on our own questions"
+    assert translate.known("published") != "published"
+    translate.require_complete()
 
 
 def test_unknown_languages_are_refused() -> None:

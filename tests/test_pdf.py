@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,24 @@ from typing import Any
 import pytest
 
 from reports.catalog.read import read_catalog
+from reports.cost import lines
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS
 from reports.errors import RenderError
+from reports.formulas.meta import info
+from reports.methods import METHODS
 from reports.pipeline import evaluate
-from reports.render import glyphs, math, pdf, view, view_summary
+from reports.render import (
+    glyphs,
+    i18n,
+    math,
+    pdf,
+    sections,
+    symbols,
+    view,
+    view_money,
+    view_options,
+    view_summary,
+)  # fmt: skip
 from reports.render.i18n import translator
 from reports.render.wording import Wording
 from reports.run import Run
@@ -184,7 +202,7 @@ def test_gb2312_and_western_punctuation_have_glyphs() -> None:
 def page_with(**changes: Any) -> str:
     run = run_of("capacity-proposal")
     translate = translator("en")
-    context = view.context(run, "capacity-proposal", "en", translate)
+    context = view.context(run, "en", translate, pdf.section_templates("capacity-proposal"))
     context["document"] |= changes
     return pdf.page("capacity-proposal", context, translate)
 
@@ -200,10 +218,120 @@ def test_markup_in_titles_is_shown_not_obeyed() -> None:
 def test_a_name_the_templates_do_not_get_is_an_error() -> None:
     run = run_of("capacity-proposal")
     translate = translator("en")
-    context = view.context(run, "capacity-proposal", "en", translate)
+    context = view.context(run, "en", translate, pdf.section_templates("capacity-proposal"))
     del context["summary"]["headline"]
     with pytest.raises(RenderError, match="headline"):
         pdf.page("capacity-proposal", context, translate)
+
+
+@pytest.fixture
+def own_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the templates that a test may change."""
+    folder = tmp_path / "templates"
+    shutil.copytree(ROOT / "templates", folder, ignore=shutil.ignore_patterns("fonts"))
+    for module in (pdf, i18n):
+        monkeypatch.setattr(module, "templates_folder", lambda: folder)
+    pdf._environment.cache_clear()
+    yield folder
+    pdf._environment.cache_clear()
+
+
+def test_a_section_is_a_template_a_view_function_and_a_name_in_one_report_kind(
+    own_templates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "SECTIONS", dict(sections.SECTIONS))
+    monkeypatch.setattr(pdf, "SECTIONS", sections.SECTIONS)
+
+    @sections.section("Risks")
+    def risks(document: sections.Document) -> dict[str, Any]:
+        return {"count": len(document.winners)}
+
+    own = own_templates / "capacity-proposal"
+    (own / "sections").mkdir()
+    (own / "sections" / "risks.html.j2").write_text("<h1 id=risks>{{ section.title }}: {{ section.count }} in all</h1>")
+    document = own / "document.html.j2"
+    document.write_text(document.read_text().replace('"options",', '"options", "risks",'))
+    page = page_with()
+    assert "<h1 id=risks>Risks: 1 in all</h1>" in page
+    assert '<a href="#risks">Risks</a>' in page
+    assert "risks" not in dict(pdf.section_templates("monthly-procurement"))
+    assert "risks" in dict(pdf.section_templates("capacity-proposal"))
+
+
+def test_a_section_without_template_or_view_function_says_which(own_templates: Path) -> None:
+    document = own_templates / "capacity-proposal" / "document.html.j2"
+    text = document.read_text()
+    document.write_text(text.replace('"options",', '"risks",'))
+    with pytest.raises(RenderError, match=r"section risks has no template: write templates/sections/risks\.html\.j2"):
+        pdf.section_templates("capacity-proposal")
+    with pytest.raises(RenderError, match=r"section risks has no view function in reports/render/sections\.py"):
+        pdf.section_templates("capacity-proposal")
+    document.write_text(text.replace("section_names", "chapters"))
+    with pytest.raises(RenderError, match=r"has no line .*section_names"):
+        pdf.section_templates("capacity-proposal")
+
+
+def test_every_section_is_used_and_every_template_belongs_to_one() -> None:
+    named = {name for kind in pdf.kinds() for name, _ in pdf.section_templates(kind)}
+    assert named == set(sections.SECTIONS)
+    assert {path.name.removesuffix(".html.j2") for path in (ROOT / "templates").glob("**/sections/*.j2")} == named
+
+
+def test_cards_and_money_of_the_options_table_agree_with_page_one() -> None:
+    run = run_of("monthly-procurement")
+    words = Wording(run, "en", translator("en"))
+    groups = {group["model"]: group for group in view_options.by_model(words)}
+    for row in view_summary.rows(run.winners()):
+        (shown,) = [each for each in groups[words.model(row["model"])]["rows"] if each["winner"]]
+        way, paid = ("bought", "bought_cards") if row["way"] == "buy" else ("rented", "rented_cards")
+        assert shown[way]["cards"] == words.count(row[paid])
+        assert f"{shown[way]['cards']} × {words.gpu(row['gpu'])}" in view_summary.decision(words, row)
+        assert shown["cards"] == words.count(row["demand_cards"])
+
+
+def test_what_is_counted_follows_the_cost_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Wording(run_of("capacity-proposal"), "en", translator("en"))
+    said = view_money.counted(words)
+    assert said.startswith("Renting counts: rent. Owning counts: servers, network between servers, electricity,")
+    assert said.endswith("Not included: tax, staff, insurance, storage.")
+    kind = dataclasses.replace(lines.LINES[-2], line="insurance", label="Insurance")
+    monkeypatch.setattr(lines, "LINES", (*lines.LINES, kind))
+    said = view_money.counted(words)
+    assert "value left at the end, insurance." in said
+    assert said.endswith("Not included: tax, staff, storage.")
+
+
+def chains() -> dict[str, dict[str, set[str]]]:
+    """For every method: LaTeX symbol -> the columns it stands for in one printed chain."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for method in METHODS.values():
+        blocks = (*method.blocks(), *COST_BLOCKS)
+        known = symbols.symbols(function for block in blocks for function in block.formulas)
+        columns = {info(function).name for block in blocks for function in block.formulas}
+        columns |= {block.resolve(name) for block in blocks for each in block.formulas for name in info(each).inputs}
+        taken = found.setdefault(method.name, {})
+        for column in {name.partition("@")[0] for name in columns}:
+            taken.setdefault(known(column), set()).add(column)
+        for row in (*CASHFLOW, *CASHFLOW_RESULTS):
+            taken.setdefault(symbols.upright(row.symbol), set()).add(row.column)
+    return found
+
+
+def test_a_symbol_means_one_thing_in_a_chain() -> None:
+    batch = {"batch_requests", "load_requests", "limit_requests", "one_more_requests"}  # one symbol at three points
+    twice = {
+        (method, symbol): columns
+        for method, taken in chains().items()
+        for symbol, columns in taken.items()
+        if len(columns - batch) > 1
+    }
+    assert twice == {}
+
+
+def test_a_column_without_a_symbol_is_written_out() -> None:
+    symbol = symbols.symbols(())("insurance_share")
+    assert symbol == r"\mathrm{insurance\ share}"
+    assert "<title>x</title>" in math.typeset(rf"{symbol} = \frac{{1}}{{2}}", "x").svg
 
 
 def test_unknown_kinds_are_refused() -> None:

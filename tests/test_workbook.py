@@ -31,6 +31,7 @@ from reports.render.excel_writer import (
     save,
 )
 from reports.render.formats import AMOUNT, COUNT, FLAG, PERCENT, PRICE, QUANTITY, excel_code, kind_of, shown
+from reports.render.i18n import catalogue, translator
 from reports.render.lint import formula_problems, problems
 from reports.render.workbook import display_width
 from reports.run import Run
@@ -181,15 +182,39 @@ def test_inputs_are_marked_and_guarded(run: Run, path: Path) -> None:
 
 
 def test_chinese_workbook(run: Run, tmp_path: Path) -> None:
-    """Chinese labels where the message catalogue has them, sheet names and numbers as in English."""
+    """Chinese labels and tabs, one word for a missing number, links that lead to the tabs there are."""
     chinese = dataclasses.replace(run, scenario=run.scenario.model_copy(update={"languages": ("zh",)}))
     target = tmp_path / "zh.xlsx"
     workbook.write(chinese, target)
     assert problems(target) == []
     book = load_workbook(target)
-    assert book.sheetnames == SHEETS
-    assert str(run.scenario.title["zh"]) in str(book["Summary"]["A2"].value)
-    assert re.search("[\u4e00-\u9fff]", str(book["Summary"]["A1"].value))
+    translate = translator("zh")
+    assert book.sheetnames == [translate(name) for name in SHEETS]
+    assert all(re.fullmatch("[\u4e00-\u9fff]+", name) for name in book.sheetnames)
+    assert str(run.scenario.title["zh"]) in str(book["摘要"]["A2"].value)
+    texts = {str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row if cell.value is not None}
+    assert "n/a" not in texts
+    assert {"无", "关于", "美元"} & texts == {"无", "关于", "美元"}
+    for sheet in book:
+        for link in sheet._hyperlinks:  # type: ignore[attr-defined]
+            assert str(link.location).partition("!")[0].strip("'") in book.sheetnames
+    said = [text for text in catalogue("zh").values() if "”表" in text]
+    assert said
+    assert {name for text in said for name in re.findall("“([^”]+)”表", text)} <= set(book.sheetnames)
+
+
+def test_nothing_that_stays_as_evaluated_claims_a_winner(path: Path) -> None:
+    """The mark on Cost by month is a formula, chart titles name no winner, and static notes have a dated heading."""
+    sheet = load_workbook(path)["Cost by month"]
+    marks = [cell for row in sheet.iter_rows(max_col=1) for cell in row if "winner" in str(cell.value)]
+    assert marks
+    assert all(cell.data_type == "f" for cell in marks)
+    with zipfile.ZipFile(path) as package:
+        charts = [package.read(name).decode() for name in package.namelist() if name.startswith("xl/charts/chart")]
+    assert charts
+    assert not [chart for chart in charts if "cheaper" in chart or "winner" in chart]
+    summary = [cell.value for cell in load_workbook(path)["Summary"]["A"]]
+    assert "As evaluated on 30 November 2026" in summary
 
 
 def test_a_broken_workbook_is_not_delivered(tmp_path: Path) -> None:

@@ -175,8 +175,10 @@ def communication_ms(
     stage_requests: Any,
     pipeline_parallel: Any,
     pipeline_hop_us: Any,
+    node_link_gb_per_s: Any,
 ) -> Any:
-    """Two all-reduces a layer over tensor ranks, dispatch and combine over data ranks, one hop a pipeline stage."""
+    """Two all-reduces a layer over tensor ranks, dispatch and combine over data ranks, one hop a pipeline stage: the
+    hop is counted over the network between servers, though stages inside one server are nearer."""
     return (
         np.where(
             tensor_parallel > 1,
@@ -208,7 +210,11 @@ def communication_ms(
             ),
             0,
         )
-        + (pipeline_parallel - 1) * pipeline_hop_us / US_PER_MS
+        + (pipeline_parallel - 1)
+        * (
+            pipeline_hop_us / US_PER_MS
+            + MS_PER_S * group_requests * hidden_size * BYTES_PER_16BIT / BYTES_PER_GB / node_link_gb_per_s
+        )
     )
 
 

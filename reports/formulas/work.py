@@ -19,9 +19,14 @@ from reports.formulas.meta import formula
 
 
 @formula(unit="GB/s", label="All-reduce rate", symbol="W_{ar}", sources=("roofline-note",))
-def allreduce_algorithm_gb_per_s(allreduce_bus_gb_per_s: Any, tensor_parallel: Any) -> Any:
-    """Message bytes per second of one all-reduce, from the bus rate that benchmarks print."""
-    return allreduce_bus_gb_per_s * tensor_parallel / (2 * np.maximum(tensor_parallel - 1, 1))
+def allreduce_algorithm_gb_per_s(allreduce_bus_gb_per_s: Any, tensor_parallel: Any, data_parallel: Any) -> Any:
+    """Message bytes per second of one all-reduce over all ranks of a stage, from the bus rate benchmarks print."""
+    return (
+        allreduce_bus_gb_per_s
+        * tensor_parallel
+        * data_parallel
+        / (2 * np.maximum(tensor_parallel * data_parallel - 1, 1))
+    )
 
 
 @formula(unit="kernels", label="Kernels of one step", symbol="n_k", sources=("roofline-note",))

@@ -85,8 +85,8 @@ def _bands(book: Book) -> Iterator[Row]:
             3: Cell(_(LABELS[str(option["label"])]), "text"),
         }
         for index, (name, _label, kind) in enumerate(BANDS):
-            for offset, column in enumerate((name, f"{name}_low", f"{name}_high")):
-                cells[4 + 3 * index + offset] = Cell(_value(option.get(column)), "solved", kind)
+            for offset, fact in enumerate((name, f"{name}_low", f"{name}_high")):
+                cells[4 + 3 * index + offset] = Cell(_value(option.get(fact)), "solved", kind)
         yield Row(cells)
 
 
