@@ -24,6 +24,8 @@ from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH, 
 from reports.cost.offers import attach
 from reports.evaluate import evaluate_frame
 from reports.facts import collect
+from reports.field.evidence import evidence as nearby
+from reports.field.measured import shipped
 from reports.formulas.meta import Formula, info
 from reports.methods import METHODS, Block, Method
 from reports.recommend import OPTION
@@ -62,6 +64,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Near:
+    """One measured server near a candidate, with what the method predicts for it."""
+
+    row_id: str
+    what: str
+    metric: str
+    measured: float
+    predicted: float
+    distance: float
+    source: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All of one candidate under one method."""
 
@@ -74,6 +89,11 @@ class Evidence:
     """What a reader of this candidate must know besides: which candidate stands for its option, what has no price."""
     steps: tuple[Step, ...]
     inputs: tuple[Input, ...]
+    label: str
+    """measured, interpolated or extrapolated; blank where nothing is predicted."""
+    bands: Mapping[str, tuple[float, float]]
+    """Column -> the band that four of five measured servers fall into."""
+    nearest: tuple[Near, ...]
 
     def plain(self) -> dict[str, Any]:
         """The same as data that JSON has."""
@@ -155,7 +175,37 @@ def _evidence(run: Run, method: Method, candidate: pd.DataFrame) -> Evidence:
         notes=tuple(_notes(run, method, candidate, row)),
         steps=tuple(steps),
         inputs=tuple(inputs.values()),
+        **_measured(run, method, candidate, row),
     )
+
+
+BANDED = ("tpot_ms", "output_tokens_per_s", "recommended_concurrency", "cards_needed")
+
+
+def _measured(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Label, bands and nearest measured servers; only the roofline predicts what servers measure."""
+    if method.name != "roofline" or not row["feasible"]:
+        return {"label": "", "bands": {}, "nearest": ()}
+    near = nearby(candidate.assign(option_id=str(row["candidate_id"])), run.catalog, shipped(run.catalog))
+    found = near.options.iloc[0]
+    servers = (
+        Near(
+            row_id=str(one["row_id"]),
+            what=f"{one['model']} {one['quantization']} on {number(one['tensor_parallel'])} x {one['gpu']}, "
+            f"{one['engine']}, {number(one['input_tokens'])} in, {number(one['output_tokens'])} out, "
+            f"{number(one['batch_requests'])} at once",
+            metric=str(one["metric"]),
+            measured=float(one["measured"]),
+            predicted=float(one["predicted"]),
+            distance=float(one["distance"]),
+            source=str(one["source"]),
+        )
+        for one in near.rows.to_dict("records")
+    )
+    bands = {
+        name: (float(found[f"{name}_low"]), float(found[f"{name}_high"])) for name in BANDED if f"{name}_low" in found
+    }
+    return {"label": str(found["label"]), "bands": bands, "nearest": tuple(servers)}
 
 
 def _notes(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, Any]) -> Iterator[str]:
@@ -322,10 +372,26 @@ def as_text(found: Evidence) -> str:
         lines.append(f"    = {step.numbers}")
         sources = f"   [{', '.join(step.sources)}]" if step.sources else ""
         lines.append(f"    = {number(step.value).strip('()')} {step.unit}{sources}")
+    if found.label:
+        lines += ["", f"== Measured nearby: {found.label}"]
+        lines += [
+            f"{name}: four of five servers between {number(low)} and {number(high)}"
+            for name, (low, high) in found.bands.items()
+        ]
+        for near in found.nearest:
+            error = near.predicted / near.measured - 1
+            lines.append(
+                f"{near.what}: {near.metric} measured {number(near.measured)}, predicted {number(near.predicted)} "
+                f"({error:+.0%})   [{near.source}, {near.row_id}]"
+            )
     lines += ["", "== Inputs"]
     for given in found.inputs:
         lines.append(f"{given.name} = {number(given.value)} {given.unit}: {given.label}")
-        facts = [f"basis {given.basis}" if given.basis else "", f"source {given.source}" if given.source else "",
-                 f"as of {given.as_of}" if given.as_of else "", given.note]
+        facts = [
+            f"basis {given.basis}" if given.basis else "",
+            f"source {given.source}" if given.source else "",
+            f"as of {given.as_of}" if given.as_of else "",
+            given.note,
+        ]
         lines.append("    " + "; ".join(fact for fact in facts if fact))
     return "\n".join(lines)

@@ -193,3 +193,22 @@ def test_two_methods_are_evaluated_and_the_first_decides(catalog: Catalog) -> No
     assert set(zip(blank["method"], blank["candidate_id"], strict=True)) == set(
         zip(infeasible["method"], infeasible["candidate_id"], strict=True)
     )
+
+
+def test_every_short_listed_option_carries_its_label_band_and_nearest_servers(run: Run) -> None:
+    short = run.shortlist
+    assert short["label"].isin(["measured", "interpolated", "extrapolated"]).all()
+    assert (short["tpot_ms_low"] < short["tpot_ms"]).all()
+    assert (short["tpot_ms"] < short["tpot_ms_high"]).all()
+    assert (short["cards_needed_low"] <= short["cards_needed"]).all()
+    assert (short["cards_needed"] <= short["cards_needed_high"]).all()
+    near = run.evidence.groupby("option_id")
+    assert set(near.groups) == set(short["option_id"])
+    assert near["distance"].apply(lambda distances: distances.is_monotonic_increasing).all()
+
+
+def test_a_model_of_a_measured_shape_counts_as_measured(catalog: Catalog) -> None:
+    """Llama 3.3 70B was not in the table on H200 in FP8; Llama 3.1 70B, the same to a server, was."""
+    found = pipeline.evaluate(read_scenario(SCENARIOS / "capacity-proposal.yaml", catalog), catalog).shortlist
+    on_h200 = found[(found["gpu"] == "h200-sxm-141gb") & (found["quantization"] == "fp8")]
+    assert (on_h200["label"] == "measured").all()

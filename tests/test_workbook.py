@@ -37,7 +37,10 @@ from reports.render.workbook import display_width
 from reports.run import Run
 from reports.scenario.read import read_scenario
 
-SHEETS = ["About", "Summary", "Recommendation", "Matrix", "Calculation", "Cost by month", "Inputs", "Checks", "Sources"]
+SHEETS = [
+    "About", "Summary", "Recommendation", "Matrix", "Calculation", "Cost by month", "Inputs", "Evidence", "Checks",
+    "Sources",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

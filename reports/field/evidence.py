@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reports.catalog.records import Catalog
-from reports.field.bands import band, labels
+from reports.field.bands import band, labels, shipped_keys
 from reports.field.predict import predict
 
 NEAREST = 5
@@ -137,7 +138,29 @@ def evidence(options: pd.DataFrame, catalog: Catalog, table: pd.DataFrame) -> Ev
             made[name] = facts[name]
     made["measured"] = facts["value"]
     made["distance"] = lines["distance"]
-    return Evidence(made[list(COLUMNS)], _bands(options, identity, keys))
+    alike = keys["model"].map(lambda model: _twin(catalog, model, shipped_keys()))
+    return Evidence(made[list(COLUMNS)], _bands(options, identity, keys.assign(model=alike)))
+
+
+SHAPE = (
+    "layers",
+    "hidden_size",
+    "attention_heads",
+    "kv_heads",
+    "vocabulary_size",
+    "experts",
+    "expert_intermediate_size",
+)
+
+
+def _twin(catalog: Catalog, model: str, measured: Collection[tuple[str, str, str]]) -> str:
+    """The measured model of the same shape (Llama 3.3 70B is Llama 3.1 70B to a server), or the model itself."""
+    names = {name for name, _, _ in measured}
+    if model in names:
+        return model
+    shape = [catalog.models[model].value(name) for name in SHAPE]
+    same = (name for name in sorted(names) if [catalog.models[name].value(fact) for fact in SHAPE] == shape)
+    return next(same, model)
 
 
 def _bands(options: pd.DataFrame, identity: pd.Series, keys: pd.DataFrame) -> pd.DataFrame:
