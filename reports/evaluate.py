@@ -6,7 +6,7 @@ twice, is an error that names the formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,13 +78,13 @@ def evaluate(
     chosen: list[Codes] = []
     layouts: list[Codes] = []
     kept: dict[str, list[NDArray[Any]]] = {}
+    wanted = None if columns is None else {*columns, "feasible", "excuse_code"}
     for first, last in _chunks(space):
-        owner, layout, values = _evaluate_chunk(space, plan, first, last)
+        owner, layout, values = _evaluate_chunk(space, plan, wanted, first, last)
         chosen.append(owner)
         layouts.append(layout)
         for name, column in values.items():
-            if columns is None or name in columns or name in ("feasible", "excuse_code"):
-                kept.setdefault(name, []).append(np.broadcast_to(column, len(owner)))
+            kept.setdefault(name, []).append(column)
     if not chosen:
         return pd.DataFrame(columns=["candidate_id", "method"])
     frame = space.frame(np.concatenate(chosen), np.concatenate(layouts))
@@ -129,7 +129,9 @@ def _plan(method: Method, leaves: tuple[str, ...]) -> _Plan:
     return _Plan(method, leaves, before, searches, compile_blocks([*method.after, *method.sizing], [*known, *solved]))
 
 
-def _evaluate_chunk(space: Space, plan: _Plan, first: int, last: int) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
+def _evaluate_chunk(
+    space: Space, plan: _Plan, wanted: Collection[str] | None, first: int, last: int
+) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
     owner, layout = space.layout_rows(first, last)
     values: Columns = dict(space.gather(plan.leaves, owner, layout))
     with np.errstate(all="ignore"):
@@ -142,11 +144,8 @@ def _evaluate_chunk(space: Space, plan: _Plan, first: int, last: int) -> tuple[C
         best = _best_layout(values, excuse, owner - first, last - first)
     values["excuse_code"] = excuse
     values["feasible"] = excuse == 0
-    return (
-        owner[best],
-        layout[best],
-        {name: np.broadcast_to(column, len(owner))[best] for name, column in values.items()},
-    )
+    kept = (name for name in values if wanted is None or name in wanted)
+    return owner[best], layout[best], {name: np.broadcast_to(values[name], len(owner))[best] for name in kept}
 
 
 def _quantity(values: Columns, solve: Solve, program: Program) -> Callable[[NDArray[np.float64]], Any]:

@@ -19,6 +19,7 @@ INDEX: tuple[tuple[str, str], ...] = (
     ("Calculation", N_("Every formula in reading order, one column an option")),
     ("Cost by month", N_("Cash flow of renting and of buying, and the break-even")),
     ("Inputs", N_("Every number used, with band, basis, source and date; edit here")),
+    ("Evidence", N_("How far off a prediction may be, and the nearest measured servers")),
     ("Checks", N_("What must hold whatever is edited")),
     ("Sources", N_("Where the numbers and formulas come from")),
 )
