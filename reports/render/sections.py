@@ -113,7 +113,12 @@ def options(document: Document) -> Row:
 def costs(document: Document) -> Row:
     """Cumulative cost of both ways, and the cost lines they consist of."""
     return {
-        "counted": view_money.counted(document.words),
+        "lead": document.words.joined(
+            document.words.translate(
+                "Cumulative cost, discounted to the day of purchase; prices exclude value-added tax."
+            ),
+            view_money.counted(document.words),
+        ),
         "charts": [view_money.cost_figure(document.words, row, small=True) for row in document.winners],
         "tables": [view_money.cost_lines(document.words, row) for row in document.winners],
     }

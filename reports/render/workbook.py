@@ -38,6 +38,11 @@ def write(run: Run, path: Path, translate: Translate | None = None) -> None:
     language = run.scenario.languages[0]
     book = Book(run, translate or translator(language), language)
     draw(sheets.declare(book), path, book)
+    try:
+        book.translate.require_complete()
+    except RenderError:
+        path.unlink()
+        raise
 
 
 def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
