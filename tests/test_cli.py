@@ -159,7 +159,9 @@ def test_explain_shows_all_blocks_of_an_option_of_the_short_list(
     listed = found.shortlist.iloc[0]
     _, out, _ = run(capsys, "explain", path, str(listed["candidate_id"]))
     titles = [line[3:] for line in out.splitlines() if line.startswith("== ")]
-    assert titles == [*dict.fromkeys(block.title for block in found.blocks), "Cash flow over the horizon", "Inputs"]
+    blocks = dict.fromkeys(block.title for block in found.blocks)
+    assert titles == [*blocks, "Cash flow over the horizon", f"Measured nearby: {listed['label']}", "Inputs"]
+    assert "four of five servers between" in out
     assert f"    = {number(listed['rent_npv_amount']).strip('()')} currency   [methods-note]" in out
     assert "stands for" not in out
     # by hand: the price of the offer times its cards times 730 hours a month
