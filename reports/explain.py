@@ -187,7 +187,7 @@ def _measured(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[st
     if method.name != "roofline" or not row["feasible"]:
         return {"label": "", "bands": {}, "nearest": ()}
     near = nearby(candidate.assign(option_id=str(row["candidate_id"])), run.catalog, shipped(run.catalog))
-    found = near.options.iloc[0]
+    found = candidate.iloc[0]
     servers = (
         Near(
             row_id=str(one["row_id"]),
@@ -200,7 +200,7 @@ def _measured(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[st
             distance=float(one["distance"]),
             source=str(one["source"]),
         )
-        for one in near.rows.to_dict("records")
+        for one in near.to_dict("records")
     )
     bands = {
         name: (float(found[f"{name}_low"]), float(found[f"{name}_high"])) for name in BANDED if f"{name}_low" in found

@@ -20,7 +20,7 @@ from reports.cost.timeline import evaluate as evaluate_timeline
 from reports.evaluate import evaluate as evaluate_space
 from reports.evaluate import evaluate_frame
 from reports.facts import collect
-from reports.field.evidence import COLUMNS, Evidence, evidence
+from reports.field.evidence import COLUMNS, bands, evidence
 from reports.field.measured import shipped
 from reports.matrix import expand
 from reports.methods import METHODS
@@ -36,7 +36,8 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     frames = []
     for name in scenario.methods:
         space = expand(scenario, catalog, METHODS[name])
-        frames.append(recommend.conclude(evaluate_space(space, METHODS[name], later=COST_BLOCKS), name))
+        found = recommend.conclude(evaluate_space(space, METHODS[name], later=COST_BLOCKS), name)
+        frames.append(_with_bands(name, found, catalog))
     method = METHODS[scenario.methods[0]]
     options, price_facts, warnings = attach(recommend.options(frames[0]), scenario, catalog)
     marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS), ways=scenario.costs.compare))
@@ -44,8 +45,6 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
     shortlist = pd.concat([shortlist, summary], axis=1)
-    near = _evidence(method.name, shortlist, catalog)
-    shortlist = shortlist.merge(near.options, on="option_id", how="left")
     candidates = pd.concat(frames, ignore_index=True).copy()
     return Run(
         scenario=scenario,
@@ -60,15 +59,22 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
-        evidence=near.rows,
+        evidence=_nearest(method.name, shortlist, catalog),
         warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
     )
 
 
-def _evidence(method: str, shortlist: pd.DataFrame, catalog: Catalog) -> Evidence:
-    """What was measured near the short list; only the roofline predicts what servers measure."""
+def _with_bands(method: str, candidates: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """Candidates with their label and 80 % bands; only the roofline predicts what servers measure."""
+    if method != "roofline":
+        return candidates
+    return pd.concat([candidates, bands(candidates, catalog)], axis=1)
+
+
+def _nearest(method: str, shortlist: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """What was measured near the short list."""
     if method != "roofline" or shortlist.empty:
-        return Evidence(pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame({"option_id": shortlist["option_id"]}))
+        return pd.DataFrame(columns=list(COLUMNS))
     return evidence(shortlist, catalog, shipped(catalog))
 
 

@@ -104,11 +104,12 @@ def test_evidence_prefers_the_same_card_and_model() -> None:
         }
     )  # fmt: skip
     found = evidence.evidence(options, catalog, shipped(catalog))
-    first = found.rows[(found.rows["option_id"] == "one") & (found.rows["rank"] == 1)].iloc[0]
+    banded = evidence.bands(options, catalog)
+    first = found[(found["option_id"] == "one") & (found["rank"] == 1)].iloc[0]
     assert (first["model"], first["gpu"], first["quantization"]) == ("llama-3.1-70b-instruct", "h200-sxm-141gb", "fp8")
-    assert list(found.options["label"]) == ["measured", "extrapolated"]
-    assert set(found.rows.groupby("option_id").size()) == {evidence.NEAREST}
-    line = found.options.iloc[0]
+    assert list(banded["label"]) == ["measured", "extrapolated"]
+    assert set(found.groupby("option_id").size()) == {evidence.NEAREST}
+    line = banded.iloc[0]
     assert line["tpot_ms_low"] < 20 < line["tpot_ms_high"]
     assert line["cards_needed_low"] <= 8 <= line["cards_needed_high"]
     assert line["cards_needed_high"] % 4 == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -32,14 +31,6 @@ COLUMNS = (
 
 BANDED = {"tpot_ms": "tpot_ms", "output_tokens_per_s": "output_tok_s"}
 """Column of an option -> metric whose band applies to it."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Nearest rows of each option, and one line an option with its label and bands."""
-
-    rows: pd.DataFrame
-    options: pd.DataFrame
 
 
 def nearest(table: pd.DataFrame, keys: pd.DataFrame, catalog: Catalog, count: int = NEAREST) -> pd.DataFrame:
@@ -103,8 +94,8 @@ def _distances(
     return result + OTHER_ENGINE * (table["engine"] != one["engine"]).to_numpy()
 
 
-def evidence(options: pd.DataFrame, catalog: Catalog, table: pd.DataFrame) -> Evidence:
-    """Evidence for a frame of options (candidates of the roofline method, or its short list).
+def evidence(options: pd.DataFrame, catalog: Catalog, table: pd.DataFrame) -> pd.DataFrame:
+    """The measured rows nearest to each of a frame of options (candidates of the roofline method, or its short list).
 
     Of an option these columns are read where present: option_id (or candidate_id), model, gpu, quantization, engine,
     input_mean_tokens, output_mean_tokens, load_requests, tpot_ms, output_tokens_per_s, recommended_concurrency,
@@ -138,8 +129,15 @@ def evidence(options: pd.DataFrame, catalog: Catalog, table: pd.DataFrame) -> Ev
             made[name] = facts[name]
     made["measured"] = facts["value"]
     made["distance"] = lines["distance"]
-    alike = keys["model"].map(lambda model: _twin(catalog, model, shipped_keys()))
-    return Evidence(made[list(COLUMNS)], _bands(options, identity, keys.assign(model=alike)))
+    return made[list(COLUMNS)]
+
+
+def bands(frame: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
+    """Label and low/high of the numbers of any frame with model, gpu and quantization, on its index."""
+    measured = shipped_keys()
+    keys = frame[["model", "gpu", "quantization"]].astype(str)
+    twins = {model: _twin(catalog, model, measured) for model in keys["model"].unique()}
+    return _bands(frame, keys.assign(model=keys["model"].map(twins)))
 
 
 SHAPE = (
@@ -163,13 +161,14 @@ def _twin(catalog: Catalog, model: str, measured: Collection[tuple[str, str, str
     return next(same, model)
 
 
-def _bands(options: pd.DataFrame, identity: pd.Series, keys: pd.DataFrame) -> pd.DataFrame:
+def _bands(options: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     """Label and low/high of each option's numbers. More tokens per second at the same load means a lower TPOT; the
     load an option may carry, and so the cards it needs, follow the band of throughput."""
     label = labels(keys)
-    made = pd.DataFrame({"option_id": identity.to_numpy(), "label": label}, index=options.index)
+    made = pd.DataFrame({"label": label}, index=options.index)
+    names, code = np.unique(label.astype(str), return_inverse=True)
     factors = {
-        metric: np.array([band(metric, "", each) for each in label]).reshape(-1, 2) for metric in BANDED.values()
+        metric: np.array([band(metric, "", each) for each in names]).reshape(-1, 2)[code] for metric in BANDED.values()
     }
     for column, metric in BANDED.items():
         if column in options:
