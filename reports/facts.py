@@ -82,6 +82,11 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
     quantizations = scenario.matrix.quantization
 
     by_gpu, missing = _entries(rows, "gpu", {name: catalog.gpus[name].facts for name in gpus})
+    hosts = {gpu: catalog.hosts[catalog.gpus[gpu].host] for gpu in gpus if catalog.gpus[gpu].host in catalog.hosts}
+    of_host, _ = _entries(rows, "host", {entry.id: entry.facts for entry in hosts.values()})
+    order = {entry.id: index for index, entry in enumerate({entry.id: entry for entry in hosts.values()}.values())}
+    for name, values in of_host.items():
+        by_gpu[name] = np.array([values[order[hosts[gpu].id]] if gpu in hosts else np.nan for gpu in gpus])
     by_model, _ = _entries(rows, "model", {name: catalog.models[name].facts for name in models})
     doubled = {}
     for name in quantizations:
@@ -167,7 +172,9 @@ def _entries(
     ]
     missing = []
     for key, facts in entries.items():
-        rows += [fact_row(scope, key, leaf.name, facts[leaf.name]) for leaf in leaves if leaf.name in facts]
+        rows += [
+            fact_row(scope, key, leaf.name, facts[leaf.name], live=leaf.live) for leaf in leaves if leaf.name in facts
+        ]
         missing.append(tuple(leaf.name for leaf in leaves if leaf.name not in facts and not leaf.optional))
     arrays = {
         leaf.name: np.array(

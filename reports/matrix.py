@@ -26,7 +26,7 @@ from reports.scenario.schema import Scenario
 Codes = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-IN_SPACE = ("gpu", "model", "quantization", "engine", "link", "assumption", "scenario", "demand", "layout")
+IN_SPACE = ("gpu", "host", "model", "quantization", "engine", "link", "assumption", "scenario", "demand", "layout")
 """Scopes whose leaves every candidate has; searches and the price book attach the others later."""
 
 AXES = ("model", "quantization", "gpu", "count", "interconnect")

@@ -44,6 +44,7 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     shortlist = evaluate_frame(recommend.shortlist(marked), method.proofs)
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
+    facts = facts.drop_duplicates(["scope", "key", "column"], keep="last", ignore_index=True)
     shortlist = pd.concat([shortlist, summary], axis=1)
     candidates = pd.concat(frames, ignore_index=True).copy()
     return Run(
