@@ -26,7 +26,7 @@ LOAD_WEIGHT = 0.3
 
 COLUMNS = (
     "option_id", "rank", "row_id", "source", "date", "model", "gpu", "quantization", "engine", "input_tokens",
-    "output_tokens", "batch_requests", "tensor_parallel", "metric", "measured", "predicted", "distance",
+    "output_tokens", "batch_requests", "tensor_parallel", "metric", "measured", "predicted", "error_share", "distance",
 )  # fmt: skip
 
 BANDED = {"tpot_ms": "tpot_ms", "output_tokens_per_s": "output_tok_s"}
@@ -125,9 +125,10 @@ def evidence(options: pd.DataFrame, catalog: Catalog, table: pd.DataFrame) -> pd
     lines = lines.reset_index(drop=True)
     made = pd.DataFrame({"option_id": identity.loc[lines["option"]].to_numpy(), "rank": lines["rank"]})
     for name in COLUMNS[2:]:
-        if name not in ("measured", "distance"):
+        if name not in ("measured", "error_share", "distance"):
             made[name] = facts[name]
     made["measured"] = facts["value"]
+    made["error_share"] = made["predicted"] / made["measured"] - 1
     made["distance"] = lines["distance"]
     return made[list(COLUMNS)]
 

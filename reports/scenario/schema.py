@@ -18,7 +18,7 @@ Language = Literal["en", "zh"]
 Currency = Literal["CNY", "USD", "EUR"]
 Region = Literal["china", "us", "eu", "global"]
 Interconnect = Literal["nvlink", "pcie"]
-ReportKind = Literal["monthly-procurement", "capacity-proposal"]
+ReportKind = Literal["monthly-procurement", "capacity-proposal", "technical-appendix"]
 Statistic = Literal["mean", "p50", "p95", "p99"]
 
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="text that can be seen")]
