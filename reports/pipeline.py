@@ -143,11 +143,13 @@ def build(
 ) -> BuildResult:
     """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all."""
     from reports.outputs import write_outputs
+    from reports.render.glyphs import require_drawable_scenario
 
     progress("catalogs")
     book = read_catalog(catalog)
     progress("scenario")
     scenario = read_scenario(scenario_path, book, sets=sets, overrides=overrides, period=period)
+    require_drawable_scenario(scenario, str(scenario_path))
     progress("matrix")
     run = evaluate(scenario, book)
     return BuildResult(files=write_outputs(run, out / scenario.period / scenario.name, progress), run=run)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reports.columns import LEAF, fact_reference
-from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS
+from reports.confidence import inputs, left_out
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS
 from reports.formulas.meta import Formula, info
 from reports.methods import Block
 from reports.render import math
@@ -27,25 +28,32 @@ def chain(words: Wording, row: Row) -> dict[str, Any]:
     """Blocks of typeset steps in reading order, and the inputs they read, in the order they are first read."""
     blocks = [block for block in words.run.blocks if not block.point]
     symbol = symbols(function for block in blocks for function in block.formulas)
-    inputs: dict[str, None] = {}
-    shown = []
+    skipped = left_out(words.run)
+    shown: list[dict[str, Any]] = []
     for block in blocks:
         steps = []
         for function in block.formulas:
             column = block.column(info(function).name)
-            if column not in row:
-                continue
-            steps.append(_step(words, block, function, row, symbol))
-            for name in info(function).inputs:
-                resolved = block.resolve(name)
-                if resolved in LEAF:
-                    inputs[resolved] = None
-        if steps:
-            shown.append({"title": words.translate(block.title), "steps": steps})
+            if column in row and column not in skipped:
+                steps.append(_step(words, block, function, row, symbol))
+        title = block_title(words, block)
+        if steps and shown and shown[-1]["title"] == title:
+            shown[-1]["steps"] += steps
+        elif steps:
+            shown.append({"title": title, "steps": steps})
     cashflow = _cashflow(words, row, symbol)
     if cashflow:
         shown.append({"title": words.translate("Cash flow over the horizon"), "steps": cashflow})
-    return {"blocks": shown, "inputs": [_input(words, column, row, symbol) for column in inputs]}
+    return {"blocks": shown, "inputs": [_input(words, column, row, symbol) for column in inputs(words.run)]}
+
+
+def block_title(words: Wording, block: Block) -> str:
+    """Heading of a block; where one way alone is considered it does not name the other."""
+    if words.both_ways or block not in COST_BLOCKS:
+        return words.translate(block.title)
+    if block == COST_BLOCKS[-1]:
+        return words.translate("Equivalent cost")
+    return words.translate("Buy" if "buy" in words.ways else "Rent")
 
 
 def _step(words: Wording, block: Block, function: Formula, row: Row, symbol: Callable[[str], str]) -> dict[str, Any]:
@@ -80,8 +88,9 @@ def _cashflow(words: Wording, row: Row, symbol: Callable[[str], str]) -> list[di
         return upright(rows[column].symbol) if column in rows else symbol(column)
 
     steps = []
+    skipped = left_out(words.run)
     for each in CASHFLOW_RESULTS:
-        if each.column not in row or each.aggregate is None:
+        if each.column not in row or each.aggregate is None or each.column in skipped:
             continue
         a, *rest = (named(column) for column in each.reads)
         latex = each.aggregate.latex.replace("{a}", a).replace("{b}", rest[0] if rest else "")
@@ -118,18 +127,32 @@ def _unit(words: Wording, column: str) -> str:
     return ""
 
 
+def assumptions(words: Wording) -> list[dict[str, Any]]:
+    """Every assumption of the run, whether the printed chains read it or not."""
+    facts = words.run.facts[words.run.facts["scope"] == "assumption"]
+    return [
+        _known(words, str(fact["column"]), fact["value"], {str(k): v for k, v in fact.items()})
+        for fact in facts.to_dict("records")
+    ]
+
+
 def _input(words: Wording, column: str, row: Row, symbol: Callable[[str], str]) -> dict[str, Any]:
     """One row of the table of inputs: what it is, its value and band, and where it comes from."""
     leaf = LEAF[column]
-    fact = _fact(words, column, row)
+    picture = math.typeset(symbol(column), words.translate(leaf.label), SYMBOL_SIZE_PT).svg
+    return {"scope": leaf.scope, "symbol": picture, **_known(words, column, row.get(column), _fact(words, column, row))}
+
+
+def _known(words: Wording, column: str, value: Any, fact: Mapping[str, Any]) -> dict[str, Any]:
+    """A number with its band, and where it comes from."""
+    leaf = LEAF[column]
     unit = str(fact.get("unit") or leaf.unit)
     found_by = {"layout": "search", "solved": "search"}.get(leaf.scope, "")
     low, high = finite(fact.get("low")), finite(fact.get("high"))
     return {
-        "scope": leaf.scope,
-        "symbol": math.typeset(symbol(column), words.translate(leaf.label), SYMBOL_SIZE_PT).svg,
+        "name": column,
         "label": words.translate(leaf.label),
-        "value": words.number(row.get(column), unit, column),
+        "value": words.number(value, unit, column),
         "unit": words.unit(unit),
         "band": f"{words.number(low, unit, column)}–{words.number(high, unit, column)}"
         if low is not None and high is not None and low != high

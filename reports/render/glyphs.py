@@ -10,8 +10,9 @@ from pathlib import Path
 
 from fontTools.ttLib import TTFont
 
-from reports.errors import RenderError
+from reports.errors import InputError, Problem, RenderError
 from reports.paths import templates_folder
+from reports.scenario.schema import Scenario
 
 FONTS: dict[str, dict[int, str]] = {
     "Gpubook Latin": {400: "GpubookLatin-Regular.ttf", 700: "GpubookLatin-Bold.ttf"},
@@ -76,10 +77,35 @@ def require_drawable(texts: Iterable[str]) -> None:
     for text in dict.fromkeys(texts):
         lacking = missing(text)
         if lacking:
-            named = ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".strip() for c in lacking)
-            problems.append(f"{text.strip()!r} has characters without a glyph in the packaged fonts: {named}")
+            problems.append(f"{text.strip()!r} has characters without a glyph in the packaged fonts: {_named(lacking)}")
     if problems:
         raise RenderError("\n".join(problems))
+
+
+def require_drawable_scenario(scenario: Scenario, file: str) -> None:
+    """InputError naming every text of a scenario that its documents would show and the packaged fonts cannot draw."""
+    if not scenario.reports:
+        return
+    titles = {f"title.{each if getattr(scenario.title, each) else 'en'}": scenario.title[each]
+              for each in scenario.languages}  # fmt: skip
+    texts = {**titles, **{name: getattr(scenario, name) for name in ("client", "version", "classification")}}
+    problems = [
+        Problem(
+            file,
+            "has characters that no packaged font can draw, so no document could show it",
+            where=field,
+            read=f"{text.strip()!r} with {_named(missing(text))}",
+            expected="Latin or Chinese letters, digits and punctuation",
+        )
+        for field, text in texts.items()
+        if missing(text)
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _named(characters: Iterable[str]) -> str:
+    return ", ".join(f"U+{ord(c):04X} {unicodedata.name(c, '')}".strip() for c in characters)
 
 
 class _Texts(HTMLParser):

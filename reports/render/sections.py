@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from reports.render import view_money, view_options, view_winners
+from reports.render import view_accuracy, view_money, view_nearby, view_options, view_winners
+from reports.render.evidence import assumptions as assumption_rows
 from reports.render.evidence import chain, used_sources
 from reports.render.view_summary import chain_winners, rows
 from reports.render.wording import Wording
@@ -25,6 +26,8 @@ class Document:
     """What all sections of one document share."""
 
     words: Wording
+    section_names: tuple[str, ...] = ()
+    """The sections it shows: what they quote is a source of the document."""
 
     @cached_property
     def winners(self) -> list[Row]:
@@ -44,9 +47,24 @@ class Document:
         ]
 
     @cached_property
+    def assumptions(self) -> list[Row]:
+        """All assumptions of the run."""
+        return assumption_rows(self.words)
+
+    @cached_property
+    def others(self) -> list[dict[str, str]]:
+        """Other methods and tools that were compared."""
+        return view_accuracy.others(self.words)
+
+    @cached_property
     def sources(self) -> list[str]:
-        """Ids of the sources that the chains quote, in the order of their numbers."""
-        return used_sources(self.chains)
+        """Ids of the sources that the sections quote, in the order of their numbers."""
+        found = dict.fromkeys(used_sources(self.chains))
+        if every_assumption.__name__ in self.section_names:
+            found.update(dict.fromkeys(used_sources([{"inputs": self.assumptions, "blocks": []}])))
+        if accuracy.__name__ in self.section_names:
+            found.update(dict.fromkeys(row["source"] for row in self.others))
+        return list(found)
 
     @cached_property
     def reference(self) -> dict[str, str]:
@@ -100,13 +118,22 @@ def shown(document: Document, templates: Sequence[tuple[str, str]]) -> list[Row]
 @section(N_("Recommendation by model"))
 def recommendation(document: Document) -> Row:
     """Every winner with its latency, limit and cost, and what limits it."""
-    return {"recommendations": [view_winners.recommendation(document.words, row) for row in document.winners]}
+    return {
+        "lead": view_winners.lead(document.words),
+        "both": document.words.both_ways,
+        "recommendations": [view_winners.recommendation(document.words, row) for row in document.winners],
+    }
 
 
 @section(N_("Options compared"))
 def options(document: Document) -> Row:
     """Options side by side, and why the others cannot be used."""
-    return {"models": view_options.by_model(document.words), "currency": document.words.currency}
+    return {
+        "lead": view_options.lead(document.words),
+        "models": view_options.by_model(document.words),
+        "currency": document.words.currency,
+        "ways": document.words.ways,
+    }
 
 
 @section(N_("Cost over time"))
@@ -116,12 +143,48 @@ def costs(document: Document) -> Row:
         "lead": document.words.joined(
             document.words.translate(
                 "Cumulative cost, discounted to the day of purchase; prices exclude value-added tax."
+                if "buy" in document.words.ways
+                else "Cumulative cost, discounted to the first day; prices exclude value-added tax."
             ),
             view_money.counted(document.words),
         ),
         "charts": [view_money.cost_figure(document.words, row, small=True) for row in document.winners],
         "tables": [view_money.cost_lines(document.words, row) for row in document.winners],
     }
+
+
+@section(N_("Measured nearby"))
+def nearby(document: Document) -> Row:
+    """For every winner: how sure its figures are, and the nearest servers that were measured."""
+    return {
+        "winners": [
+            {"title": view_winners.option_name(document.words, row), **view_nearby.winner(document.words, row)}
+            for row in document.winners
+        ]
+    }
+
+
+@section(N_("The method in words"))
+def method(document: Document) -> Row:
+    """What the method does, and the blocks of formulas it consists of."""
+    return view_accuracy.method(document.words)
+
+
+@section(N_("How wrong the method was on measured servers"))
+def accuracy(document: Document) -> Row:
+    """Errors by metric, with groups left out, and beside other methods."""
+    return {
+        "errors": view_accuracy.errors(document.words),
+        "left_out": view_accuracy.one_out(document.words),
+        "others": document.others,
+        "reference": document.reference,
+    }
+
+
+@section(N_("Every assumption"))
+def every_assumption(document: Document) -> Row:
+    """All assumptions, also those the printed chains do not read."""
+    return {"rows": document.assumptions, "reference": document.reference}
 
 
 @section(N_("Evidence chain"))

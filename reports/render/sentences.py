@@ -6,10 +6,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from reports.cost.offers import LONG_TERMS, OLD_OFFERS, WIDE_SPREADS
+from reports.cost.purchases import OLD_PRICES
 from reports.cost.quotes import Listed, Measured
 from reports.render.wording import Wording, finite
 
 _ONE = re.compile(r"(?<![\d.,])1 ((?:[a-z]+ )?(?:card|day|head|instance|month|offer|price|request|server|stage))s\b")
+
+
+_ABOUT = {OLD_OFFERS: "rent", WIDE_SPREADS: "rent", LONG_TERMS: "rent", OLD_PRICES: "buy"}
+"""Warnings about the prices of one way; beside the other way alone they would only confuse."""
+
+
+def warnings(words: Wording) -> list[str]:
+    """What a reader must know first, each sentence once."""
+    shown = (
+        said(words, message, values)
+        for message, values in words.run.warnings
+        if _ABOUT.get(message, words.ways[0]) in words.ways
+    )
+    return list(dict.fromkeys(shown))
 
 
 def said(words: Wording, message: str, values: Mapping[str, Any]) -> str:

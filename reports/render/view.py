@@ -18,7 +18,7 @@ Row = dict[str, Any]
 def context(run: Run, language: str, translate: Translator, templates: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Everything the templates of a report kind read; ``templates`` has its sections as (name, template)."""
     words = Wording(run, language, translate)
-    document = sections.Document(words)
+    document = sections.Document(words, tuple(name for name, _ in templates))
     return {
         "language": language,
         "document": front(words),
@@ -41,7 +41,6 @@ def front(words: Wording) -> dict[str, Any]:
         "validity": words.day(scenario.validity) if scenario.validity else "",
         "classification": words.translate.known(scenario.classification),
         "currency": scenario.currency,
-        "horizon_months": scenario.costs.horizon_months,
         "method": words.translate(words.run.method.title),
         "program": f"gpubook {program_version()}",
         "scenario": scenario.name,

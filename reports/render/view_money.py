@@ -27,11 +27,9 @@ def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, A
     months = words.run.timelines[words.run.timelines["option_id"] == row["option_id"]].sort_values("month")
     title = _cost_title(words, row)
     lines = []
-    scale = words.scale([*months["rent_cumulative_amount"], *months["buy_cumulative_amount"]])
-    for kind, column, name in (
-        ("rent", "rent_cumulative_amount", words.translate("Rent")),
-        ("buy", "buy_cumulative_amount", words.translate("Buy")),
-    ):
+    scale = words.scale(value for way in words.ways for value in months[f"{way}_cumulative_amount"])
+    for kind in words.ways:
+        column, name = f"{kind}_cumulative_amount", words.translate("Buy" if kind == "buy" else "Rent")
         values = [abs(float(value)) / scale.factor for value in months[column]]
         if values and all(finite(value) is not None for value in values):
             lines.append(
@@ -43,9 +41,9 @@ def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, A
             title,
             lines,
             unit=scale.unit,
-            month_label=words.translate("months after purchase"),
+            month_label=words.translate("months after purchase" if "buy" in words.ways else "months"),
             number=lambda value: f"{value:,.10g}",
-            break_even_month=even if len(lines) > 1 else None,
+            break_even_month=even if words.both_ways and len(lines) > 1 else None,
             break_even_label=words.translate("break-even, month {month}", month=words.number(even, "month")),
             width=232 if small else 490,
             height=130 if small else 200,
@@ -57,38 +55,60 @@ def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, A
         "title": title,
         "model": words.model(row["model"]),
         "picture": picture,
-        "note": words.translate(
+        "note": _cost_note(words, row),
+    }
+
+
+def _cost_note(words: Wording, row: Row) -> str:
+    values = {
+        "rate": words.percent(row["annual_discount_rate"], 1),
+        "price": words.amount(row["server_amount"]),
+        "rent": words.price(row["rent_price_per_card_hour"]),
+        "currency": words.currency,
+        "provider": str(row.get("rent_provider") or "–"),
+    }
+    if words.both_ways:
+        return words.translate(
             "Discounted at {rate} a year, whole servers, residual value at the end of the horizon. "
             "Servers {price}, rent {rent} {currency} per card-hour ({provider}).",
-            rate=words.percent(row["annual_discount_rate"], 1),
-            price=words.amount(row["server_amount"]),
-            rent=words.price(row["rent_price_per_card_hour"]),
-            currency=words.currency,
-            provider=str(row.get("rent_provider") or "–"),
-        ),
-    }
+            **values,
+        )
+    if "buy" in words.ways:
+        return words.translate(
+            "Discounted at {rate} a year, whole servers of {price}, residual value at the end of the horizon.", **values
+        )
+    return words.translate(
+        "Discounted at {rate} a year; {rent} {currency} per card-hour ({provider}).", **values
+    )
 
 
 def _cost_title(words: Wording, row: Row) -> str:
     even = finite(row.get("break_even_month"))
     saving = finite(row.get("saving_share"))
-    values = {"months": words.count(row["horizon_months"]), "model": words.model(row["model"])}
+    values = {"months": words.months(row["horizon_months"]), "model": words.model(row["model"])}
+    if not words.both_ways:
+        return words.translate(
+            "{model}: what owning costs over {months}"
+            if row["way"] == "buy"
+            else "{model}: what renting costs over {months}",
+            **values,
+        )
     if saving is None:
         return words.translate("{model}: only one way has a price, so nothing is compared", **values)
     values["share"] = words.percent(abs(saving))
     if even is not None and saving > 0:
         return words.translate(
-            "{model}: buying breaks even in month {month} and saves {share} over {months} months",
+            "{model}: buying breaks even in month {month} and saves {share} over {months}",
             month=words.number(even, "month"),
             **values,
         )
-    return words.translate("{model}: buying never breaks even within {months} months; it costs {share} more", **values)
+    return words.translate("{model}: buying never breaks even within {months}; it costs {share} more", **values)
 
 
 def changes(words: Wording, row: Row) -> list[str]:
     """At which rent, and at which use, the other way would be the cheaper one."""
     price, share = finite(row.get("break_even_price_per_card_hour")), finite(row.get("break_even_utilisation"))
-    if price is None or share is None:
+    if price is None or share is None or not words.both_ways:
         return []
     values = {
         "price": words.price(price),
@@ -116,12 +136,12 @@ def changes(words: Wording, row: Row) -> list[str]:
 
 def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
     """Monthly cost of renting and of buying, side by side for every model."""
-    scale = words.scale(row[f"{way}_equivalent_amount_per_month"] for row in winners for way in ("rent", "buy"))
+    scale = words.scale(row[f"{way}_equivalent_amount_per_month"] for row in winners for way in words.ways)
     rows = []
     for row in winners:
-        for way in ("rent", "buy"):
+        for way in words.ways:
             value = finite(row[f"{way}_equivalent_amount_per_month"])
-            chosen = row["way"] == way
+            chosen = row["way"] == way and words.both_ways
             text = words.scaled(value, scale) if value is not None else words.translate("no price")
             rows.append(
                 charts.Bar(
@@ -133,7 +153,12 @@ def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
                     group=words.model(row["model"]),
                 )
             )
-    title = words.translate("Cost a month of renting and of buying, by model; the cheaper way is chosen")
+    if words.both_ways:
+        title = words.translate("Cost a month of renting and of buying, by model; the cheaper way is chosen")
+    else:
+        title = words.translate(
+            "Cost a month of buying, by model" if "buy" in words.ways else "Cost a month of renting, by model"
+        )
     unit = words.translate("{unit} a month, equivalent", unit=scale.unit)
     return {
         "title": title,
@@ -173,11 +198,11 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
 
 def counted(words: Wording) -> str:
     """What renting and owning are charged with, and what is left out, from the cost lines themselves."""
-    said = words.translate(
-        "Renting counts: {rent}. Owning counts: {buy}.",
-        rent=_in_a_sentence(words, included(RENT)),
-        buy=_in_a_sentence(words, included(BUY)),
-    )
+    parts = {
+        RENT: words.translate("Renting counts: {rent}.", rent=_in_a_sentence(words, included(RENT))),
+        BUY: words.translate("Owning counts: {buy}.", buy=_in_a_sentence(words, included(BUY))),
+    }
+    said = words.joined(*(parts[way] for way in words.ways))
     absent = not_included()
     if absent:
         costs = _in_a_sentence(words, absent)
@@ -193,6 +218,7 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
     """What renting and buying cost by line: on day 0, every month, at the end of the horizon."""
     amounts = words.run.cost_lines
     own = amounts[amounts["candidate_id"] == row["candidate_id"]]
+    own = own[own["option"].isin(words.ways)]
     scale = words.scale(own["amount"])
     shown = []
     for kind in LINES:

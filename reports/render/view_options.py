@@ -25,6 +25,26 @@ AMOUNTS = (
 )  # fmt: skip
 
 
+def lead(words: Wording) -> str:
+    """How to read the costs of the tables."""
+    level = words.translate(
+        "Cost a month is the level payment with the same present cost over {months}.",
+        months=words.months(words.run.scenario.costs.horizon_months),
+    )
+    said = {
+        ("rent", "buy"): words.translate(
+            "Whole servers are bought and whole instances rented: the cheapest eligible offer, and the same cards at "
+            "the median of the eligible offers."
+        ),
+        ("rent",): words.translate(
+            "Whole instances are rented: the cheapest eligible offer, and the same cards at the median of the eligible "
+            "offers."
+        ),
+        ("buy",): words.translate("Whole servers are bought."),
+    }
+    return words.joined(level, said[words.ways], words.translate("What is paid for is what the cost counts."))
+
+
 def by_model(words: Wording) -> list[dict[str, Any]]:
     """For each model of the scenario: its options in a table, then a sentence for each that cannot be used."""
     run = words.run
@@ -36,7 +56,7 @@ def by_model(words: Wording) -> list[dict[str, Any]]:
         chosen = _best_of_each_card(options) if each_card else options
         ranked = chosen[chosen["rank"].notna()].sort_values("rank", kind="stable").head(MOST_ROWS)
         rows = [{str(k): v for k, v in row.items()} for row in ranked.to_dict("records")]
-        scale = words.scale(row[name] for row in rows for name in AMOUNTS)
+        scale = words.scale(row[name] for row in rows for name in AMOUNTS if name.startswith(words.ways))
         shown.append(
             {
                 "model": words.model(model),
@@ -134,7 +154,7 @@ def _rejected(
         code, values = reasons.get(str(row["option_id"]), ("", {}))
         if code not in SENTENCES:
             continue
-        text = said(words, SENTENCES[code], values)
+        text = _no_price(words, row, values) if code == "no-price" else said(words, SENTENCES[code], values)
         name = words.quantization(row["quantization"])
         link = words.link(row["interconnect"])
         sentences.setdefault((words.gpu(row["gpu"]), text), []).append(f"{name} {link}")
@@ -146,15 +166,30 @@ def _rejected(
 
 def _without_price(words: Wording, rows: list[Row]) -> list[dict[str, str]]:
     """Why an option that is shown has no rent or no purchase price."""
-    sentences = {**eligibility.REASONS, **purchases.REASONS}
-    found: dict[tuple[str, str], None] = {}
-    for row in rows:
-        for reason, values in (("rent_reason", "rent_reason_values"), ("buy_reason", "buy_reason_values")):
-            code = str(row.get(reason) or "")
-            if code in sentences and isinstance(row.get(values), dict):
-                text = said(words, sentences[code], row[values])
-                found[(words.gpu(row["gpu"]), text)] = None
+    found = dict.fromkeys((words.gpu(row["gpu"]), text) for row in rows for text in _price_reasons(words, row))
     return [{"name": gpu, "text": text} for gpu, text in found]
+
+
+def _price_reasons(words: Wording, row: Row) -> list[str]:
+    """Why the price of each way that the scenario considers is missing."""
+    sentences = {**eligibility.REASONS, **purchases.REASONS}
+    return [
+        said(words, sentences[str(row[f"{way}_reason"])], row[f"{way}_reason_values"])
+        for way in words.ways
+        if str(row.get(f"{way}_reason") or "") in sentences and isinstance(row.get(f"{way}_reason_values"), dict)
+    ]
+
+
+def _no_price(words: Wording, row: Row, values: Mapping[str, Any]) -> str:
+    """An option that would do and cannot be priced: what it needs, and why there is no price."""
+    needs = said(
+        words,
+        "Meets the targets with {cards} cards, but has no price."
+        if words.has_targets
+        else "Can run on {cards} cards, but has no price.",
+        values,
+    )
+    return words.joined(needs, *_price_reasons(words, row))
 
 
 # ---- proof ----

@@ -8,8 +8,8 @@ import pandas as pd
 
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
-from reports.render import view_money
-from reports.render.sentences import said, term
+from reports.render import view_money, view_nearby
+from reports.render.sentences import term, warnings
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -28,11 +28,8 @@ def chain_winners(winners: list[Row]) -> list[Row]:
 
 def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
     """The decision, its four figures, a chart, what was compared, and what a reader must know first."""
-    run = words.run
-    unanswered = [
-        words.model(model) for model in run.scenario.matrix.model if model not in {str(row["model"]) for row in winners}
-    ]
-    single = len(winners) == 1 and not unanswered
+    unpriced, infeasible = unanswered(words, winners)
+    single = len(winners) == 1 and not unpriced and not infeasible
     return {
         "headline": headline(words, winners),
         "sentences": [decision(words, row) for row in winners],
@@ -41,10 +38,52 @@ def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
         "chart": view_money.cost_figure(words, winners[0]) if single else view_money.ways_figure(words, winners),
         "changes": view_money.changes(words, winners[0]) if single else [],
         "compared": compared(words),
-        "unanswered": unanswered,
-        "warnings": list(dict.fromkeys(said(words, message, values) for message, values in run.warnings)),
+        "how_sure": view_nearby.how_sure(words, winners),
+        "unanswered": without_answer(words, unpriced, infeasible),
+        "warnings": [*method_warnings(words), *warnings(words)],
         "notes": [note for note in (quality_note(words, row) for row in winners) if note],
     }
+
+
+def unanswered(words: Wording, winners: list[Row]) -> tuple[list[str], list[str]]:
+    """Models without a winner, by name: those that only lack a price, and those that nothing can serve."""
+    options = words.run.options
+    served = set(options.loc[options["feasible"].astype(bool), "model"].astype(str))
+    answered = {str(row["model"]) for row in winners}
+    open_ones = [model for model in words.run.scenario.matrix.model if model not in answered]
+    return (
+        [words.model(model) for model in open_ones if model in served],
+        [words.model(model) for model in open_ones if model not in served],
+    )
+
+
+def without_answer(words: Wording, unpriced: list[str], infeasible: list[str]) -> list[str]:
+    """Why models have no answer, one sentence a reason."""
+    said = []
+    if infeasible:
+        names = words.listed(infeasible)
+        said.append(
+            words.translate("No candidate meets the targets for: {models}.", models=names)
+            if words.has_targets
+            else words.translate("No candidate can run: {models}.", models=names)
+        )
+    if unpriced:
+        said.append(words.translate("Served within the targets, but without a price: {models}.",
+                                    models=words.listed(unpriced))
+                    if words.has_targets
+                    else words.translate("Can run, but without a price: {models}.", models=words.listed(unpriced)))
+    return said
+
+
+def method_warnings(words: Wording) -> list[str]:
+    """What the deciding method leaves unanswered."""
+    if words.has_targets:
+        return []
+    return [
+        words.translate(
+            "This method has no latency targets: it assumes a speed for every user and checks neither TPOT nor TTFT."
+        )
+    ]
 
 
 def answer_lines(words: Wording) -> list[str]:
@@ -62,7 +101,7 @@ def answer_lines(words: Wording) -> list[str]:
 def headline(words: Wording, winners: list[Row]) -> str:
     """One sentence a director can repeat."""
     if not winners:
-        return words.translate("No candidate meets the targets: see why each was rejected.")
+        return no_winner(words)
     if len(winners) == 1:
         return decision(words, winners[0])
     total = totals(words.run.winners())
@@ -87,13 +126,30 @@ def headline(words: Wording, winners: list[Row]) -> str:
     )
 
 
+def no_winner(words: Wording) -> str:
+    """The headline of a document without a recommendation: nothing is good enough, or nothing has a price."""
+    unpriced, _ = unanswered(words, [])
+    if not unpriced:
+        return (
+            words.translate("No candidate meets the targets: see why each was rejected.")
+            if words.has_targets
+            else words.translate("No candidate can run: see why each was rejected.")
+        )
+    names = words.listed(unpriced)
+    if not words.has_targets:
+        return words.translate("{models}: can run but has no price; see why each price was passed over.", models=names)
+    return words.translate(
+        "{models}: meets the targets but has no price; see why each price was passed over.", models=names
+    )
+
+
 def decision(words: Wording, row: Row) -> str:
     """One winner in one sentence."""
     saving = finite(row.get("saving_share"))
     values = {
         "model": words.model(row["model"]),
         "gpu": words.gpu(row["gpu"]),
-        "months": words.count(words.run.scenario.costs.horizon_months),
+        "months": words.months(words.run.scenario.costs.horizon_months),
     }
     if row["way"] == "buy":
         values |= {
@@ -101,14 +157,16 @@ def decision(words: Wording, row: Row) -> str:
             "servers": words.counted(row["servers_needed"], "{n} server", "{n} servers"),
             "amount": words.amount(row["buy_present_cost_amount"]),
         }
+        if not words.both_ways:
+            return words.translate("Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months}.", **values)
         if saving is None:
             return words.translate(
-                "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months} months; no rent to compare.",
+                "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months}; no rent to compare.",
                 **values,
             )
         values |= {"share": words.percent(saving), "month": words.number(row.get("break_even_month"), "month")}
         return words.translate(
-            "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months} months, {share} less than renting; "
+            "Buy {servers} ({cards} × {gpu}) for {model}: {amount} over {months}, {share} less than renting; "
             "breaks even in month {month}.",
             **values,
         )
@@ -118,6 +176,10 @@ def decision(words: Wording, row: Row) -> str:
         "provider": str(row.get("rent_provider", "")),
         "term": term(words, row.get("rent_term", "")),
     }
+    if not words.both_ways:
+        return words.translate(
+            "Rent {cards} × {gpu} for {model}: {amount} a month ({provider}, {term}).", **values
+        )
     if saving is None:
         return words.translate(
             "Rent {cards} × {gpu} for {model}: {amount} a month ({provider}, {term}); no purchase price to compare.",
@@ -126,7 +188,7 @@ def decision(words: Wording, row: Row) -> str:
     values["share"] = words.percent(abs(saving))
     return words.translate(
         "Rent {cards} × {gpu} for {model}: {amount} a month ({provider}, {term}); "
-        "buying would cost {share} more over {months} months.",
+        "buying would cost {share} more over {months}.",
         **values,
     )
 
@@ -135,24 +197,25 @@ def cards_phrase(words: Wording, row: Row) -> str:
     """Cards as they come: whole servers bought or whole instances rented."""
     if row["way"] == "buy":
         return words.translate(
-            "{servers} × {cards} cards",
-            servers=words.counted(row["servers_needed"], "{n} server", "{n} servers"),
-            cards=words.count(row["server_cards"]),
+            "{pieces} × {cards}",
+            pieces=words.counted(row["servers_needed"], "{n} server", "{n} servers"),
+            cards=words.counted(row["server_cards"], "{n} card", "{n} cards"),
         )
     return words.translate(
-        "{instances} × {cards} cards",
-        instances=words.counted(row["rented_instances"], "{n} instance", "{n} instances"),
-        cards=words.count(row["rent_instance_cards"]),
+        "{pieces} × {cards}",
+        pieces=words.counted(row["rented_instances"], "{n} instance", "{n} instances"),
+        cards=words.counted(row["rent_instance_cards"], "{n} card", "{n} cards"),
     )
 
 
 def figures_of_one(words: Wording, row: Row) -> list[dict[str, str]]:
     """Cards, money, break-even and latency of the one winner."""
     paid = row["bought_cards"] if row["way"] == "buy" else row["rented_cards"]
-    even = finite(row.get("break_even_month"))
+    needed = view_nearby.band(words, row, "cards_needed")
     return [
         {
             "value": words.count(paid),
+            "band": words.translate("({band} needed)", band=needed) if needed else "",
             "unit": words.translate("cards bought" if row["way"] == "buy" else "cards rented"),
             "note": cards_phrase(words, row),
         },
@@ -161,15 +224,33 @@ def figures_of_one(words: Wording, row: Row) -> list[dict[str, str]]:
             "unit": words.translate("a month"),
             "note": per_mtok(words, row),
         },
-        {
-            "value": words.translate("month {month}", month=words.number(even, "month"))
-            if even is not None
-            else words.translate("never"),
-            "unit": words.translate("break-even of buying"),
-            "note": words.translate("within {months} months", months=words.count(row["horizon_months"])),
-        },
+        break_even_figure(words, row) if words.both_ways else price_figure(words, row),
         latency_figure(words, row),
     ]
+
+
+def break_even_figure(words: Wording, row: Row) -> dict[str, str]:
+    """When buying has paid for itself."""
+    return {
+        "value": view_money.break_even(words, row, short=True),
+        "unit": words.translate("break-even of buying"),
+        "note": words.translate("within {months}", months=words.months(row["horizon_months"])),
+    }
+
+
+def price_figure(words: Wording, row: Row) -> dict[str, str]:
+    """What the one way that is considered is priced at."""
+    if row["way"] == "buy":
+        return {
+            "value": words.amount(row["capex_amount"]),
+            "unit": words.translate("paid on the first day"),
+            "note": words.translate("kept for {months}", months=words.months(row["horizon_months"])),
+        }
+    return {
+        "value": f"{words.price(row['rent_price_per_card_hour'])}\u00a0{words.currency}",
+        "unit": words.translate("per card-hour"),
+        "note": f"{row.get('rent_provider', '')}, {term(words, row.get('rent_term', ''))}",
+    }
 
 
 def per_mtok(words: Wording, row: Row) -> str:
@@ -181,18 +262,26 @@ def per_mtok(words: Wording, row: Row) -> str:
 def latency_figure(words: Wording, row: Row) -> dict[str, str]:
     """Predicted latency against its targets."""
     targets = words.run.scenario.targets
+    if not words.has_targets:
+        return {
+            "value": words.with_unit(row["tpot_ms"], "ms", digits=3),
+            "unit": words.translate("time per output token (TPOT), assumed"),
+            "note": words.translate("TTFT {value} ms; this method has no targets", value=words.short(row["ttft_ms"])),
+        }
     note = words.translate(
         "TTFT {value} of {target} ms", value=words.short(row["ttft_ms"]), target=words.short(row.get("ttft_target_ms"))
     )
     statistic = targets.ttft_statistic if targets else "mean"
     if statistic != "mean":
         note += words.translate(" (mean against {statistic})", statistic=statistic.upper())
+    tpot = view_nearby.band(words, row, "tpot_ms")
     return {
         "value": words.translate(
             "{value} of {target} ms",
             value=words.short(row["tpot_ms"]),
             target=words.short(row.get("tpot_target_ms")),
         ),
+        "band": f"({tpot})" if tpot else "",
         "unit": words.translate("time per output token (TPOT)"),
         "note": note,
     }
@@ -204,32 +293,37 @@ def figures_of_all(words: Wording, winners: list[Row]) -> list[dict[str, str]]:
         return []
     total = totals(words.run.winners())
     asked = len(words.run.scenario.matrix.model)
+    by_way = {
+        "buy": {
+            "value": words.count(total.cards_bought),
+            "unit": words.translate("cards to buy"),
+            "note": words.counted(total.servers_bought, "{n} server", "{n} servers"),
+        },
+        "rent": {
+            "value": words.count(total.cards_rented),
+            "unit": words.translate("cards to rent"),
+            "note": words.translate("at the peak, all hours of the month"),
+        },
+    }
+    counts = {
+        "buy": words.translate("{n} bought", n=words.count(total.models_bought)),
+        "rent": words.translate("{n} rented", n=words.count(total.models_rented)),
+    }
     return [
         {
             "value": words.translate(
                 "{answered} of {asked}", answered=words.count(total.models), asked=words.count(asked)
             ),
-            "unit": words.translate("models served within the targets"),
-            "note": words.translate(
-                "{bought} bought, {rented} rented",
-                bought=words.count(total.models_bought),
-                rented=words.count(total.models_rented),
-            ),
+            "unit": words.translate("models served within the targets" if words.has_targets else "models served"),
+            "note": words.listed(counts[way] for way in ("buy", "rent") if way in words.ways),
         },
-        {
-            "value": words.count(total.cards_bought),
-            "unit": words.translate("cards to buy"),
-            "note": words.counted(total.servers_bought, "{n} server", "{n} servers"),
-        },
-        {
-            "value": words.count(total.cards_rented),
-            "unit": words.translate("cards to rent"),
-            "note": words.translate("at the peak, all hours of the month"),
-        },
+        *(by_way[way] for way in ("buy", "rent") if way in words.ways),
         {
             "value": words.amount(total.monthly_cost_amount),
             "unit": words.translate("a month, equivalent"),
-            "note": words.translate("{amount} paid now", amount=words.amount(total.capex_amount)),
+            "note": words.translate("{amount} paid now", amount=words.amount(total.capex_amount))
+            if "buy" in words.ways
+            else "",
         },
     ]
 
@@ -239,16 +333,21 @@ def compared(words: Wording) -> str:
     run = words.run
     first = run.candidates[run.candidates["method"].astype(str) == run.method.name]
     matrix = run.scenario.matrix
+    feasible = int(first["feasible"].sum())
+    able = (
+        words.counted(feasible, "{n} of them meets the targets", "{n} of them meet the targets")
+        if words.has_targets
+        else words.translate("{n} of them can run", n=words.count(feasible))
+    )
     return words.translate(
-        "{candidates} candidates compared ({models} × {formats} × {cards} × {counts} × {links}); "
-        "{feasible} of them meet the targets.",
-        candidates=words.count(len(first)),
+        "{candidates} compared ({models} × {formats} × {cards} × {counts} × {links}); {able}.",
+        candidates=words.counted(len(first), "{n} candidate", "{n} candidates"),
         models=words.counted(len(matrix.model), "{n} model", "{n} models"),
         formats=words.counted(len(matrix.quantization), "{n} weight format", "{n} weight formats"),
         cards=words.counted(len(matrix.gpu), "{n} kind of card", "{n} kinds of card"),
         counts=words.counted(len(matrix.count), "{n} unit size", "{n} unit sizes"),
         links=words.counted(len(matrix.interconnect), "{n} link", "{n} links"),
-        feasible=words.count(int(first["feasible"].sum())),
+        able=able,
     )
 
 

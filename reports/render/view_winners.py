@@ -11,6 +11,16 @@ from reports.render.wording import Wording
 Row = dict[str, Any]
 
 
+def lead(words: Wording) -> str:
+    """What the table of winners shows."""
+    return words.translate(
+        "Least cards of each kind that serve the demand within the targets, in whole replicas; ranked by cost a month."
+        if words.has_targets
+        else "Least cards of each kind that serve the demand, in whole replicas; ranked by cost a month. "
+        "The method has no targets."
+    )
+
+
 def option_name(words: Wording, row: Row) -> str:
     """An option in a heading."""
     parts = [words.gpu(row["gpu"]), words.quantization(row["quantization"]), words.link(row["interconnect"])]
@@ -34,9 +44,9 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
         "units": words.count(row["units_needed"]),
         "demand": words.short(row["demand_concurrency"], 4),
         "tpot": words.short(row["tpot_ms"]),
-        "tpot_target": words.short(row.get("tpot_target_ms")),
+        "tpot_target": _target(words, row, "tpot_target_ms"),
         "ttft": words.short(row["ttft_ms"], 4),
-        "ttft_target": words.short(row.get("ttft_target_ms"), 4),
+        "ttft_target": _target(words, row, "ttft_target_ms"),
         "binding": words.translate(constraint),
         "spare": words.percent(row["headroom_share"]),
         "monthly": words.amount(row["monthly_cost_amount"]),
@@ -45,3 +55,7 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
         "note": view_summary.quality_note(words, row),
         "bottleneck": view_money.bottleneck_figure(words, row),
     }
+
+
+def _target(words: Wording, row: Row, column: str) -> str:
+    return f"≤ {words.short(row.get(column), 4)}" if words.has_targets else words.translate("no target")

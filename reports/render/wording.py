@@ -10,6 +10,8 @@ from datetime import date
 from typing import Any
 
 from reports.catalog.records import CURRENCIES
+from reports.constraints import CONSTRAINTS
+from reports.cost.blocks import WAYS
 from reports.render.formats import (
     NOT_AVAILABLE,
     UNIT_WORDS,
@@ -39,6 +41,21 @@ class Wording:
     run: Run
     language: str
     translate: Translator
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways to get the cards that the scenario considers: rent, buy, or both."""
+        return tuple(way for way in WAYS if way in self.run.scenario.costs.compare)
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether renting and buying are compared; with one of them alone nothing may be said of the other."""
+        return len(self.ways) == len(WAYS)
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether the deciding method checks latency against the targets of the scenario."""
+        return any(str(record.bound).endswith("_target_ms") for record in CONSTRAINTS[self.run.method.name])
 
     @property
     def currency(self) -> str:
@@ -187,6 +204,10 @@ class Wording:
     def counted(self, number: Any, one: str, many: str) -> str:
         """``one`` or ``many`` with the number filled in; both are messages with ``{n}``."""
         return self.translate(one if number == 1 else many, n=self.count(number))
+
+    def months(self, number: Any) -> str:
+        """A span of months."""
+        return self.counted(number, "{n} month", "{n} months")
 
     def listed(self, words: Iterable[str]) -> str:
         """A list inside a sentence."""

@@ -8,7 +8,7 @@ from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import BLUE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sentences import said
+from reports.render.sentences import warnings
 from reports.render.sheet import N_, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
 from reports.render.sheets.cost_by_month import cumulative_chart
 from reports.render.sheets.recommendation import excuse, over
@@ -158,12 +158,12 @@ def _cautions(book: Book) -> Iterator[Row]:
     texts = [
         _("The verdict is the best of the {count} short-listed options; other cards and counts need a new run.",
           count=len(book.options)),
-        _("Costs are equivalent level payments a month over {months} months, discounted monthly; before tax.",
-          months=book.run.scenario.costs.horizon_months),
+        _("Costs are equivalent level payments a month over {months}, discounted monthly; before tax.",
+          months=book.words.months(book.run.scenario.costs.horizon_months)),
         _("Break-even: the month in which the discounted rent paid passes the discounted cost of owning."),
     ]  # fmt: skip
     yield from _bullets(texts)
-    found = list(dict.fromkeys(said(book.words, message, values) for message, values in book.run.warnings))
+    found = warnings(book.words)
     for model in book.run.scenario.matrix.model:
         if model not in book.models:
             text = _("{model}: none of the options meets the targets at a known price.", model=book.model(model))
