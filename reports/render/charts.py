@@ -23,6 +23,9 @@ DASHES = {"rent": "5 3", "buy": "none"}
 
 TEXT_PT = 7.5
 
+MANY_BARS = 10
+"""More rows than this are drawn closer together, so that a first page holds them and the text below."""
+
 LONGEST = 2.0
 """A bar more than this many times the next one is drawn cut."""
 
@@ -174,7 +177,7 @@ def bars(
     label_width: float | None = None,
 ) -> str:
     """Horizontal bars from a zero baseline, each labelled with its value; a target is a black line across them."""
-    row_height, bar_height, gap = 14.0, 9.0, 5.0
+    row_height, bar_height, gap = (14.0, 9.0, 5.0) if len(rows) <= MANY_BARS else (11.5, 8.0, 3.5)
     groups = [row.group for row in rows]
     left = label_width or max(text_width_pt(row.label) for row in rows) + 8
     if any(groups):

@@ -199,7 +199,7 @@ class Wording:
             if finite(row.get(column)) is not None and (short == "TP" or row[column] > 1)
         ]
         replicas = finite(row.get("replicas"))
-        return f"{int(replicas)} × {' '.join(parts)}" if replicas is not None and parts else "–"
+        return f"{int(replicas)}\u00a0×\u00a0{' '.join(parts)}" if replicas is not None and parts else "–"
 
     def counted(self, number: Any, one: str, many: str) -> str:
         """``one`` or ``many`` with the number filled in; both are messages with ``{n}``."""
