@@ -101,7 +101,7 @@ class Merged:
             container: Any = self.get(path)
             container[key] = copied(value)
             for mine, theirs in ((self.places, later.places), (self.key_places, later.key_places)):
-                mine.update({known: at for known, at in theirs.items() if known[: len(here)] == here})
+                mine.update({known: theirs[known] for known in _paths(value, here) if known in theirs})
             if value != old:
                 changes.append((where(here), old, value))
         return changes
@@ -118,6 +118,14 @@ def copied(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: copied(value) for key, value in data.items()}
     return [copied(value) for value in data] if isinstance(data, list) else data
+
+
+def _paths(data: Any, path: KeyPath) -> Iterator[KeyPath]:
+    """The path of a value and of everything in it."""
+    yield path
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inside:
+        yield from _paths(value, (*path, key))
 
 
 def leaves(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
