@@ -1,4 +1,4 @@
-"""Walks a method's blocks in reading order over arrays, in chunks that stay in the processor's cache.
+"""Walks a method's blocks in reading order over arrays, in chunks of bounded memory.
 
 There is no graph and no sorting: a block reads leaves and what stands above it. A missing input, or a column made
 twice, is an error that names the formula.
@@ -6,7 +6,9 @@ twice, is an error that names the formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +22,8 @@ from reports.matrix import Codes, Space, leaf_names
 from reports.methods import BATCH, Block, Method, Solve
 from reports.solve import largest_batch
 
-CHUNK_ROWS = 8192
-"""Layout rows evaluated at a time: sixty columns of this length fit a core's cache."""
+CHUNK_ROWS = 65_536
+"""Layout rows evaluated at a time: long enough that threads rarely wait, short enough for memory."""
 
 Columns = MutableMapping[str, Any]
 Program = tuple[tuple[Formula, tuple[str, ...], str], ...]
@@ -79,8 +81,7 @@ def evaluate(
     layouts: list[Codes] = []
     kept: dict[str, list[NDArray[Any]]] = {}
     wanted = None if columns is None else {*columns, "feasible", "excuse_code"}
-    for first, last in _chunks(space):
-        owner, layout, values = _evaluate_chunk(space, plan, wanted, first, last)
+    for owner, layout, values in _evaluated(space, plan, wanted):
         chosen.append(owner)
         layouts.append(layout)
         for name, column in values.items():
@@ -90,6 +91,16 @@ def evaluate(
     frame = space.frame(np.concatenate(chosen), np.concatenate(layouts))
     frame.insert(1, "method", method.name)
     return pd.concat([frame, pd.DataFrame({name: np.concatenate(parts) for name, parts in kept.items()})], axis=1)
+
+
+def _evaluated(
+    space: Space, plan: _Plan, wanted: Collection[str] | None
+) -> Iterator[tuple[Codes, Codes, dict[str, NDArray[Any]]]]:
+    """Chunks in order, on as many threads as there are cores: NumPy lets go of the interpreter while it computes."""
+    chunks = list(_chunks(space))
+    threads = min(len(chunks), os.cpu_count() or 1)
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        yield from pool.map(lambda chunk: _evaluate_chunk(space, plan, wanted, *chunk), chunks)
 
 
 def _chunks(space: Space) -> Iterable[tuple[int, int]]:

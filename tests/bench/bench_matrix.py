@@ -1,4 +1,4 @@
-"""How many candidates a second the matrix evaluates, on one core: 10,000 and 1,000,000 rows after layouts.
+"""How many candidates a second the matrix evaluates, on all cores: 10,000 and 1,000,000 rows after layouts.
 
 ``make bench`` appends one line a size to results.md beside this file. A row is one layout of one candidate, with its
 search for the largest batch, every column of the method and, for the layout that is kept, its readable id.
@@ -63,7 +63,7 @@ def processor() -> str:
                  if line.startswith("model name")]  # fmt: skip
     except OSError:
         names = []
-    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores, one used"
+    return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores, all used"
 
 
 def measured(scenario: Scenario, catalog: Catalog) -> str:
