@@ -199,3 +199,10 @@ def test_the_shipped_table(catalog: Catalog) -> None:
     assert (rows["problem"] == "").all()
     assert set(rows["use"]) == {"fit"}
     assert "duplicate" not in set(rows["trap"])
+
+
+def test_a_header_without_rows_is_an_input_problem(tmp_path: Path, catalog: Catalog) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,gpu,metric,value,isl,osl,concurrency_or_batch,weight_quant,framework\n")
+    with pytest.raises(InputError, match="has a header and no rows"):
+        measured.read(path, catalog)

@@ -18,9 +18,21 @@ _SHOWN = (
 )  # fmt: skip
 
 
+def read_as(result: Calibration) -> list[str]:
+    """What the figures were taken to be measured on, most figures first: a wrong card would move every answer."""
+    named = ["model", "quantization", "tensor_parallel", "gpu", "engine"]
+    counts = result.rows.groupby(named, dropna=False).size().sort_values(ascending=False)
+    return [
+        f"read as: {model or 'no model'} {quantization or ''} on {ranks:g} x {gpu or 'no card'}, "
+        f"{engine or 'no engine'}: {count} figures"
+        for (model, quantization, ranks, gpu, engine), count in counts.items()
+    ]
+
+
 def lines(result: Calibration) -> list[str]:
     """The calibration for a terminal."""
-    made = [f"{len(result.rows)} figures, {result.fitted_rows} of them fitted; measured on {result.date}", ""]
+    made = [f"{len(result.rows)} figures, {result.fitted_rows} of them fitted; measured on {result.date}"]
+    made += [*read_as(result), ""]
     made.append(f"{'metric':<22}{'figures':>8}{'median error':>22}{'90th percentile':>22}{'bias':>20}")
     for row in errors(result).itertuples():
         median = _change(row.median_ape_before, row.median_ape_after)

@@ -72,6 +72,8 @@ def read(path: str | Path, catalog: Catalog) -> pd.DataFrame:
         rows = list(_canonical(path, catalog))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}", expected="a CSV file in UTF-8")) from error
+    if not rows:
+        raise InputError(Problem(str(path), "has a header and no rows", expected="one measured figure a line"))
     return mark(frame(rows))
 
 
