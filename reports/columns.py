@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.formulas.meta import Formula, info
-
 
 @dataclass(frozen=True)
 class Leaf:
@@ -265,14 +263,6 @@ LEAVES: tuple[Leaf, ...] = (
 )
 
 LEAF: dict[str, Leaf] = {leaf.name: leaf for leaf in LEAVES}
-
-
-def unit_of(column: str, formulas: tuple[Formula, ...] = ()) -> str:
-    """Unit of a leaf, or of one of the given formulas; KeyError when the dictionary does not know the column."""
-    for function in formulas:
-        if info(function).name == column:
-            return info(function).unit
-    return LEAF[column].unit
 
 
 SCOPE_KEY: dict[str, str] = {

@@ -4,7 +4,6 @@
 
     GpubookError
     ├── InputError        the input cannot be used: carries every problem found (exit code 2)
-    ├── NoAnswer          the input is fine, and nothing satisfies it (an answer, not a failure)
     ├── RenderError       a document would be wrong: nothing is delivered
     └── MissingLibrary    a system library is absent: one line says what to install
 """
@@ -51,10 +50,6 @@ class InputError(GpubookError):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
-
-
-class NoAnswer(GpubookError):
-    """The input is fine, and no candidate satisfies it; the message says what is closest."""
 
 
 class RenderError(GpubookError):

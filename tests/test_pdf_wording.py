@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -205,3 +208,18 @@ def test_charts_of_one_way_have_one_line() -> None:
         figure = view_money.cost_figure(words_of(run), row)
         assert figure["title"] == f"Llama-3.3-70B-Instruct: what {word} costs over 36 months"
         assert view_money.changes(words_of(run), row) == []
+
+
+def test_a_missing_system_library_is_one_line_that_says_what_to_install(tmp_path: Path) -> None:
+    """WeasyPrint raises OSError while it is imported; a stand-in that does the same."""
+    package = tmp_path / "weasyprint"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise OSError('cannot load library libpango-1.0-0')\n")
+    root = str(Path(__file__).parent.parent)
+    found = subprocess.run(
+        [sys.executable, "-c", "import reports.render.pdf"],
+        capture_output=True, text=True, check=False, env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+    )  # fmt: skip
+    last = found.stderr.strip().splitlines()[-1]
+    assert last.startswith("reports.errors.MissingLibrary: PDF documents need Pango")
+    assert "libharfbuzz-subset0" in last

@@ -17,8 +17,6 @@ PRECISIONS: tuple[str, ...] = ("day", "month", "year")
 STATUSES: tuple[str, ...] = ("ok", "outlier", "suspect", "older", "superseded")
 PURCHASE_KINDS: tuple[str, ...] = ("server", "card", "baseboard", "rack")
 SEGMENTS: tuple[str, ...] = ("hyperscaler", "neocloud", "marketplace", "domestic-cloud", "domestic-monthly", "contract")
-COMPUTE_TYPES: tuple[str, ...] = ("16bit", "fp8", "int8", "fp4")
-DOMAIN_CARDS: tuple[int, ...] = (0, 2, 4, 8, 72)
 
 EXTRA_FACTS: dict[str, dict[str, str]] = {
     "gpu": {"link_total_gb_per_s": "GB/s", "peak_int4_tops": "TOP/s"},

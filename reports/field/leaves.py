@@ -21,9 +21,6 @@ LINK = tuple(leaf.name for leaf in LEAVES if leaf.scope == "link")
 _NAMES = {scope: tuple(leaf.name for leaf in LEAVES if leaf.scope == scope) for scope in ("gpu", "model", "engine")}
 _QUANTIZATION = tuple(leaf.name for leaf in LEAVES if leaf.scope == "quantization")
 
-ENGINE_COEFFICIENTS = ("engine_time_factor", "engine_ttft_offset_ms")
-"""Facts of engines that a fit may move: its name is ``engine_time_factor:vllm``."""
-
 
 def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, float] | None = None) -> dict[str, Any]:
     """Columns for ``run_program``: every row needs a model, card, format, engine and layout.

@@ -10,20 +10,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import weasyprint
 from jinja2 import FileSystemLoader, StrictUndefined, nodes
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 from markupsafe import Markup
-from weasyprint.text.fonts import FontConfiguration
-from weasyprint.urls import URLFetcher, URLFetcherResponse
 
-from reports.errors import RenderError
+from reports.errors import MissingLibrary, RenderError
 from reports.paths import templates_folder
 from reports.render import glyphs, view
 from reports.render.i18n import Translator, translator
 from reports.render.sections import SECTIONS
 from reports.run import Run
+
+try:
+    import weasyprint
+    from weasyprint.text.fonts import FontConfiguration
+    from weasyprint.urls import URLFetcher, URLFetcherResponse
+except OSError as error:  # it loads Pango and its companions while it is imported
+    raise MissingLibrary(
+        "PDF documents need Pango, which this machine lacks. Debian, Ubuntu: apt-get install libpango-1.0-0 "
+        "libpangoft2-1.0-0 libharfbuzz0b libharfbuzz-subset0 fontconfig; macOS: brew install pango"
+    ) from error
 
 SECTION_NAMES = "section_names"
 """What a report kind's template calls the list of its sections."""
