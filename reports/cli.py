@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -378,7 +379,8 @@ def run_command(arguments: Sequence[str]) -> int:
             raise
         return GOOD if leave.code == SOME_FAILED else int(leave.code or GOOD)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of the pipe left: nothing more to say
+        # the reader of the pipe left: what is still buffered goes nowhere, or the interpreter would end with 120
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except Exception as error:
         return _unexpected(error, debug)
