@@ -7,10 +7,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from reports import cli_measured
+from reports.cli_options import BAD_INPUT, GOOD, INTERRUPTED, SOME_FAILED, Catalogs, Json, Quiet, opened
 from reports.errors import GpubookError, InputError, Problem
 from reports.terminal import (
     as_json_text,
@@ -27,10 +29,6 @@ from reports.terminal import (
     progress_bar,
 )
 
-if TYPE_CHECKING:
-    from reports.catalog.records import Catalog
-
-GOOD, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 DEBUG = "--debug"
 
 app = typer.Typer(
@@ -52,12 +50,7 @@ Sets = Annotated[
 Overrides = Annotated[
     list[str] | None, typer.Option("--override", metavar="NAME", help="Apply one of the scenario's named overrides.")
 ]
-Catalogs = Annotated[
-    list[Path] | None, typer.Option("--catalog", metavar="DIR", help="Lay a folder of own facts over the catalogs.")
-]
 Period = Annotated[str | None, typer.Option("--period", metavar="YYYY-MM", help="Report on another month.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but problems.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, problems included.")]
 One = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file.", show_default=False)]
 
 
@@ -199,82 +192,8 @@ def matrix(
     print_frame(frame, form)
 
 
-@app.command()
-def calibrate(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Benchmark results, logs, our CSV.", show_default=False)
-    ],
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Overlay to write; without: none.")] = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help="Model, where the files do not say.")] = "",
-    gpu: Annotated[str, typer.Option(metavar="NAME", help="Card.")] = "",
-    tp: Annotated[float | None, typer.Option(metavar="CARDS", help="Cards that share the model.")] = None,
-    quantization: Annotated[str, typer.Option(metavar="NAME", help="Weight format.")] = "",
-    engine: Annotated[str, typer.Option(metavar="NAME", help="Serving engine.")] = "",
-    kv_cache: Annotated[str, typer.Option(metavar="16bit|fp8", help="Type of the KV cache.")] = "",
-    interconnect: Annotated[str, typer.Option(metavar="nvlink|pcie", help="Link between the cards.")] = "",
-    concurrency: Annotated[float | None, typer.Option(metavar="REQUESTS", help="Requests of one replica.")] = None,
-    input_tokens: Annotated[float | None, typer.Option(metavar="TOKENS", help="Mean prompt.")] = None,
-    output_tokens: Annotated[float | None, typer.Option(metavar="TOKENS", help="Mean answer.")] = None,
-    date: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Day of the measurement.")] = "",
-    catalog: Catalogs = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Fit few coefficients to own measurements; write them as an overlay for --catalog."""
-    from reports.field import calibration_text, overlay
-    from reports.field.calibrate import calibrate as fit_to_files
-    from reports.field.match import Given
-
-    book = _catalog(catalog)
-    given = Given(
-        model=model, gpu=gpu, quantization=quantization, engine=engine, tp=tp, concurrency=concurrency,
-        input_tokens=input_tokens, output_tokens=output_tokens, kv_cache=kv_cache, interconnect=interconnect,
-    )  # fmt: skip
-    result = fit_to_files(files, book, given, date=date)
-    if not (quiet or as_json):
-        print("\n".join(calibration_text.lines(result)))
-    written = overlay.write(result, book, out) if out else ()
-    if as_json:
-        print(as_json_text(calibration_text.record(result, written)))
-    elif written and not quiet:
-        print_result(written, ())
-
-
-@app.command()
-def validate(
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Measured rows; without: the shipped table.")
-    ] = None,
-    leave_out: Annotated[
-        str, typer.Option("--leave-out", metavar="model|gpu|engine", help="Refit without each group, then predict it.")
-    ] = "",
-    drift: Annotated[
-        list[Path] | None, typer.Option("--drift", metavar="OVERLAY", help="Compare calibrations, older first.")
-    ] = None,
-    catalog: Catalogs = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Compare predictions with measured rows: errors by metric, source, model, card, engine, precision, batch."""
-    if drift:
-        from reports.field import drift as drifting
-
-        compared = drifting.compare([*drift, *(files or [])])
-        if as_json:
-            print(as_json_text(drifting.record(compared)))
-        elif not quiet:
-            print("\n".join(drifting.lines(compared)))
-        return
-    from reports.field import fit, physics, predict, score
-
-    book = _catalog(catalog)
-    rows = physics.load(files or [], book)
-    found = fit.leave_one_out(rows, book, leave_out) if leave_out else predict.predict(rows, book)
-    found = score.prepare(found)
-    if as_json:
-        print(as_json_text(score.to_json(found)))
-    elif not quiet:
-        print(score.text(found))
+app.command()(cli_measured.calibrate)
+app.command()(cli_measured.validate)
 
 
 @catalog_app.command("list")
@@ -287,7 +206,7 @@ def catalog_list(
     """List the entries or rows of one kind; without a kind, the kinds and how many there are."""
     from reports.catalog.browse import KINDS, list_frame
 
-    book = _catalog(catalog)
+    book = opened(catalog)
     if kind is None:
         counts = {word: len(getattr(book, table)) for word, table in KINDS.items()}
         print_records([{"kind": word, "entries": count} for word, count in counts.items()], quiet, as_json)
@@ -307,7 +226,7 @@ def catalog_show(
 ) -> None:
     """Show one entry: every fact with its unit, source, date and basis."""
     with known_name("catalog show"):
-        entry, facts = find_entry(_catalog(catalog), name, kind)
+        entry, facts = find_entry(opened(catalog), name, kind)
     record = entry_record(entry)
     if as_json:
         print(as_json_text({**record, "facts": facts.to_dict("records")}))
@@ -316,12 +235,6 @@ def catalog_show(
             print(f"{key}: {value}")
         print()
         print_records(facts.to_dict("records"), quiet, as_json)
-
-
-def _catalog(overlays: Sequence[Path] | None) -> Catalog:
-    from reports.catalog.read import read_catalog
-
-    return read_catalog(tuple(overlays or ()))
 
 
 def _evaluated(
@@ -337,7 +250,7 @@ def _evaluated(
 
     with progress_bar(scenario.stem, quiet) as progress:
         progress("catalogs")
-        book = _catalog(catalog)
+        book = opened(catalog)
         progress("scenario")
         read = read_scenario(scenario, book, sets=sets or (), overrides=overrides or (), period=period)
         progress("matrix")

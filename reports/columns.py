@@ -4,10 +4,14 @@ The scope says which record a leaf comes from, hence which table of the Inputs s
 
 * ``gpu``, ``model``, ``quantization``, ``engine``, ``link``, ``host``: a catalog entry;
 * ``assumption``: a row of catalogs/assumptions.csv, overridable in the scenario;
-* ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a model;
+* ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a service; ``workload``: lengths,
+  arrivals and targets, one record for all services that share the scenario's (key blank) and one for each that differs;
+* ``stated``: users or monthly tokens that the arrivals of a demand follow from, one record a service;
+* ``resident``: derived from a workload and a model: the memory that running requests hold;
 * ``offer``: a rental price row; ``market``: all offers that are eligible for a card; ``purchase``: a purchase price;
   ``exchange``: an exchange rate (key ``USD/CNY``: CNY for one USD);
 * ``measured``: how a load test was run, for the prediction of measured rows;
+* ``delivery``: how long an order of a card takes; ``choice``: what the comparison of costs chose;
 * ``layout``: chosen by the search for the best layout (shown as solved); ``solved``: found by a search and proved.
 
 ``live`` leaves may be edited in the workbook and everything follows; the others need a new run of the program.
@@ -181,26 +185,80 @@ LEAVES: tuple[Leaf, ...] = (
         ("network_share", "ratio", "Network, share of hardware price"),
         ("residual_share", "ratio", "Value left at the end of the horizon"),
         ("idle_power_share", "ratio", "Power at idle as a share of the most"),
+        ("delivery_share", "ratio", "Delivery, share of hardware price"),
+        ("installation_share", "ratio", "Installation, share of hardware price"),
+        ("spare_parts_share", "ratio", "Spare parts, share of hardware price"),
+        ("staff_fte_per_100_cards", "FTE", "Operations staff for 100 cards"),
+        ("staff_cost_per_fte_year", "currency/FTE-year", "Cost of one full-time employee"),
+        ("insurance_share_per_year", "ratio/year", "Insurance, share of hardware price"),
+        ("licence_price_per_card_year", "currency/card-year", "Software licences"),
+        ("vat_goods_ratio", "ratio", "Value-added tax on goods"),
+        ("vat_services_ratio", "ratio", "Value-added tax on services and rent"),
+        ("vat_recoverable_share", "ratio", "Value-added tax that is recovered"),
+        ("rent_price_ratio_per_year", "ratio", "Rents against the year before"),
+        ("rent_extras_price_per_card_month", "currency/card-month", "Egress and storage beside the rent"),
+        ("service_life_months", "months", "Life of a server"),
+        ("book_life_months", "months", "Life in the books"),
+        ("tax_life_months", "months", "Life that the tax office allows"),
+        ("income_tax_ratio", "ratio", "Income tax"),
+        ("loan_rate_per_year", "ratio/year", "Interest of a loan"),
+        ("loan_down_share", "ratio", "Own money in a financed purchase"),
+        ("loan_months", "months", "Term of the loan"),
+        ("lease_rate_per_year", "ratio/year", "Rate of a lease"),
+        ("card_failures_per_year", "1/year", "Failures of a card"),
+        ("card_repair_h", "h", "Repair or replacement of a card"),
+        ("server_failures_per_year", "1/year", "Failures of a server, its cards apart"),
+        ("server_repair_h", "h", "Repair of a server"),
+        ("spare_policy_units", "units", "Losses of a card to survive, in units"),
+        ("spare_policy_servers", "servers", "Losses of a server to survive"),
+        ("surge_share", "ratio", "Units more during a rolling update"),
+        ("development_share", "ratio", "Units for development and tests"),
+        ("startup_minutes", "min", "Start of a replica until its first answer"),
         live=True,
     ),
     *_leaves(
-        "scenario",
+        "workload",
         ("input_mean_tokens", "tokens", "Input length, mean"),
         ("input_p95_tokens", "tokens", "Input length, P95"),
         ("output_mean_tokens", "tokens", "Output length, mean"),
         ("output_p95_tokens", "tokens", "Output length, P95"),
+        ("tpot_target_ms", "ms", "Target, time per output token"),
+        ("ttft_target_ms", "ms", "Target, time to first token"),
+        ("availability_target_share", "ratio", "Target, availability of the whole demand (0: none)"),
+    ),
+    *_leaves(
+        "scenario",
         ("length_is_p95", "flag", "The rule of thumb counts P95 lengths"),
         ("units_as_published", "flag", "The rule of thumb mixes GB and GiB as published"),
         ("kv_bytes_per_element", "bytes", "Bytes per KV-cache element"),
-        ("tpot_target_ms", "ms", "Target, time per output token"),
-        ("ttft_target_ms", "ms", "Target, time to first token"),
         ("horizon_months", "months", "Horizon"),
+        ("declining_flag", "flag", "Depreciation by declining balance"),
+        ("tax_shield_flag", "flag", "Income tax is counted"),
+        ("lease_in_advance_flag", "flag", "Lease is paid at the start of a month"),
+        ("quarter_offset_months", "months", "Months of the quarter that are over in month 0"),
+    ),
+    *_leaves(
+        "scenario",
+        ("order_budget_amount_per_quarter", "currency/quarter", "Budget for orders a quarter (0: no limit)"),
+        live=True,
     ),
     *_leaves(
         "demand",
         ("demand_peak_concurrency", "requests", "Demand, requests at once"),
         ("demand_requests_per_s", "requests/s", "Demand, arrivals"),
+        ("monthly_growth_rate", "ratio", "Growth of the demand a month"),
+        ("growth_saturation_factor", "ratio", "Demand at saturation against today (0: none)"),
         live=True,
+    ),
+    *_leaves(
+        "stated",
+        ("stated_users", "users", "Users"),
+        ("active_share", "ratio", "Users active in the busiest hour"),
+        ("user_requests_per_hour", "requests/h", "Requests of an active user"),
+        ("stated_input_mtok_per_month", "Mtok/month", "Prompt tokens of a month"),
+        ("stated_output_mtok_per_month", "Mtok/month", "Answer tokens of a month"),
+        live=True,
+        optional=True,
     ),
     *_leaves(
         "layout",
@@ -215,7 +273,12 @@ LEAVES: tuple[Leaf, ...] = (
         "solved",
         ("tpot_requests", "requests", "Requests within the TPOT target"),
         ("ttft_requests", "requests", "Requests within the TTFT target"),
+        ("availability_spare_units", "units", "Fewest spare units for the availability"),
+        ("loss_servers", "servers", "Lost servers at which the availability is best reckoned"),
+        ("fewer_loss_servers", "servers", "The same with one spare unit fewer"),
     ),
+    *_leaves("choice", ("order_flag", "flag", "Bought, so that growth is ordered")),
+    *_leaves("delivery", ("lead_time_weeks", "weeks", "Lead time of an order"), live=True),
     *_leaves(
         "measured",
         ("offered_requests", "requests", "Requests the load test keeps in flight"),
@@ -229,6 +292,7 @@ LEAVES: tuple[Leaf, ...] = (
         "offer",
         ("rent_offer_price_per_card_hour", "offer currency/card-h", "Rent, cheapest eligible offer"),
         ("rent_instance_cards", "cards", "Cards of one rented instance"),
+        ("rent_term_months", "months", "Months that the rent binds (0: on demand)"),
         live=True,
         optional=True,
     ),
@@ -260,6 +324,12 @@ LEAVES: tuple[Leaf, ...] = (
         live=True,
         optional=True,
     ),
+    *_leaves(
+        "fleet",
+        ("given_cards", "cards", "Cards of the present fleet"),
+        live=True,
+        optional=True,
+    ),
 )
 
 LEAF: dict[str, Leaf] = {leaf.name: leaf for leaf in LEAVES}
@@ -272,10 +342,16 @@ SCOPE_KEY: dict[str, str] = {
     "engine": "engine",
     "link": "link_key",
     "host": "host",
-    "demand": "model",
+    "demand": "service",
+    "stated": "service",
+    "workload": "workload_key",
+    "resident": "resident_key",
     "offer": "offer_id",
     "market": "rent_market",
     "purchase": "purchase_id",
+    "delivery": "delivery_key",
+    "fleet": "gpu",
+    "choice": "",
     "scenario": "",
     "assumption": "",
     "layout": "",
@@ -285,6 +361,16 @@ SCOPE_KEY: dict[str, str] = {
 
 INTERPOLATED = ("residual_share",)
 """Assumptions that no row states as such: attached with the prices, from rows at several horizons."""
+
+CALIBRATED = (
+    "eta_weights", "eta_experts", "eta_kv", "kernel_floor_us", "mfu_prefill", "mfu_decode", "host_us_per_sequence",
+    "engine_ttft_offset_ms", "overhead_base_gib",
+)  # fmt: skip
+"""Coefficients of a machine and its set-up: a calibration states them for one card under one engine. A row of such a
+card names it in ``calibrated_key``, and its record of all of them has that key."""
+
+PROFILED = ("average_utilisation",)
+"""Assumptions that a workload with an hourly profile replaces: their record has the key of the workload."""
 
 CHOSEN_FACT: dict[str, str] = {"dense_peak_tflops": "dense_peak_fact", "expert_peak_tflops": "expert_peak_fact"}
 """Leaves that stand for one of several facts of the same record: which column of the row names the fact."""
@@ -303,5 +389,9 @@ def fact_reference(row: dict[str, object], leaf: str) -> tuple[str, str, str]:
         return scope, str(row[EXCHANGE_KEY[leaf]]), "exchange_rate"
     key_column = SCOPE_KEY[scope]
     key = str(row[key_column]) if key_column else ""
+    if leaf in CALIBRATED and row.get("calibrated_key"):
+        key = str(row["calibrated_key"])
+    if leaf in PROFILED:
+        key = str(row.get("workload_key", ""))
     column = str(row[CHOSEN_FACT[leaf]]) if leaf in CHOSEN_FACT else leaf
     return scope, key, column

@@ -13,6 +13,15 @@ MONTHS_PER_YEAR = 12.0
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0
 """8,760 hours a year over twelve months: the convention of cloud price lists."""
+HOURS_PER_YEAR = HOURS_PER_MONTH * MONTHS_PER_YEAR
+MINUTES_PER_HOUR = 60.0
+WEEKS_PER_MONTH = HOURS_PER_MONTH / 168.0
+"""A month of 730 hours over a week of 168."""
+MONTHS_PER_QUARTER = 3.0
 TOKENS_PER_MILLION = 1e6
+CARDS_PER_STAFF_RATE = 100.0
+"""Staff is stated for 100 cards."""
+HOURS_PER_DAY = 24.0
+HOURS_PER_WEEK = 168.0
 ROUNDING_GUARD = 1e-9
 """Relative guard of floor and ceil, the same in NumPy and in the workbook: 8 x 0.7 / 0.8 is 7, not 6."""

@@ -28,6 +28,7 @@ from reports.field.evidence import evidence as nearby
 from reports.field.measured import shipped
 from reports.formulas.meta import Formula, info
 from reports.methods import METHODS, Block, Method
+from reports.plan import spares
 from reports.recommend import OPTION
 from reports.run import Run
 
@@ -94,6 +95,8 @@ class Evidence:
     bands: Mapping[str, tuple[float, float]]
     """Column -> the band that four of five measured servers fall into."""
     nearest: tuple[Near, ...]
+    labels: Mapping[str, str]
+    """Column -> the label of its own metric."""
 
     def plain(self) -> dict[str, Any]:
         """The same as data that JSON has."""
@@ -121,7 +124,7 @@ def evidence(run: Run, candidate_id: str) -> list[Evidence]:
 
 def _whole(run: Run, method: Method, candidate: pd.DataFrame) -> _Row:
     """The candidate as the report has it, or priced by the same stages; an infeasible one has no money."""
-    blocks = (*method.blocks(), *COST_BLOCKS)
+    blocks = (*method.blocks(), spares.BLOCK, *COST_BLOCKS)
     if method.name == run.method.name:
         listed = run.shortlist[run.shortlist["candidate_id"] == candidate["candidate_id"].iloc[0]]
         if len(listed):
@@ -179,13 +182,13 @@ def _evidence(run: Run, method: Method, candidate: pd.DataFrame) -> Evidence:
     )
 
 
-BANDED = ("tpot_ms", "output_tokens_per_s", "recommended_concurrency", "cards_needed")
+BANDED = ("tpot_ms", "ttft_ms", "output_tokens_per_s", "recommended_concurrency", "cards_needed")
 
 
 def _measured(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, Any]) -> dict[str, Any]:
     """Label, bands and nearest measured servers; only the roofline predicts what servers measure."""
     if method.name != "roofline" or not row["feasible"]:
-        return {"label": "", "bands": {}, "nearest": ()}
+        return {"label": "", "bands": {}, "nearest": (), "labels": {}}
     near = nearby(candidate.assign(option_id=str(row["candidate_id"])), run.catalog, shipped(run.catalog))
     found = candidate.iloc[0]
     servers = (
@@ -205,7 +208,8 @@ def _measured(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[st
     bands = {
         name: (float(found[f"{name}_low"]), float(found[f"{name}_high"])) for name in BANDED if f"{name}_low" in found
     }
-    return {"label": str(found["label"]), "bands": bands, "nearest": tuple(servers)}
+    labels = {name: str(found[f"{name}_label"]) for name in bands}
+    return {"label": str(found["label"]), "bands": bands, "nearest": tuple(servers), "labels": labels}
 
 
 def _notes(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, Any]) -> Iterator[str]:
@@ -375,7 +379,7 @@ def as_text(found: Evidence) -> str:
     if found.label:
         lines += ["", f"== Measured nearby: {found.label}"]
         lines += [
-            f"{name}: four of five servers between {number(low)} and {number(high)}"
+            f"{name}: {found.labels[name]}; four of five servers between {number(low)} and {number(high)}"
             for name, (low, high) in found.bands.items()
         ]
         for near in found.nearest:

@@ -6,7 +6,7 @@ the PDF's assumptions and ``explain`` show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from reports.catalog.exchange import exchange_rate
-from reports.catalog.records import Catalog, Fact
+from reports.catalog.records import Assumption, Catalog, Fact
 from reports.catalog.select import assumption
-from reports.columns import INTERPOLATED, LEAF, LEAVES
+from reports.columns import CALIBRATED, INTERPOLATED, LEAF, LEAVES, SCOPE_KEY
+from reports.given import (
+    demand_values,
+    resident_values,
+    scenario_values,
+    stated_assumptions,
+    stated_engine_facts,
+    workload_values,
+)
+from reports.loads import RATE, UTILISATION, arrivals, provenance, stated_values, utilisation_rows
 from reports.methods import Method
 from reports.scenario.schema import Scenario
+from reports.scenario.services import Service
 
 Values = NDArray[np.float64]
 
@@ -35,7 +45,8 @@ class FactTable:
     """Values by what they depend on, and the frame that says where each comes from."""
 
     constants: Mapping[str, float]
-    by_model: Mapping[str, Values]
+    by_service: Mapping[str, Values]
+    """Facts of its model, its demand, and its workload and targets unless they are the scenario's for all."""
     by_gpu: Mapping[str, Values]
     by_quantization: Mapping[str, Values]
     by_gpu_quantization: Mapping[str, Values]
@@ -44,6 +55,8 @@ class FactTable:
     expert_peak_fact: NDArray[np.object_]
     native: NDArray[np.bool_]
     host: NDArray[np.object_]
+    calibrated_key: NDArray[np.object_]
+    """For each card its own id where an overlay measured coefficients on it under the engine; else blank."""
     engine: str
     frame: pd.DataFrame
 
@@ -67,10 +80,12 @@ def fact_row(scope: str, key: str, column: str, fact: Fact, *, unit: str = "", l
     }
 
 
-def _given(scope: str, key: str, column: str, value: float, scenario: Scenario, note: str = "") -> dict[str, object]:
+def _given(
+    scope: str, key: str, column: str, value: float, scenario: Scenario, note: str = "", basis: str = "given"
+) -> dict[str, object]:
     return {
         "scope": scope, "key": key, "column": column, "value": float(value), "unit": LEAF[column].unit,
-        "low": np.nan, "high": np.nan, "basis": "given", "source": "scenario", "as_of": scenario.as_of.isoformat(),
+        "low": np.nan, "high": np.nan, "basis": basis, "source": "scenario", "as_of": scenario.as_of.isoformat(),
         "confirmed": True, "note": note, "live": LEAF[column].live,
     }  # fmt: skip
 
@@ -78,7 +93,7 @@ def _given(scope: str, key: str, column: str, value: float, scenario: Scenario, 
 def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
     """Gather what the scenario's axes, region and targets need from the catalog."""
     rows: list[dict[str, object]] = []
-    models, gpus = scenario.matrix.model, scenario.matrix.gpu
+    services, models, gpus = scenario.service_axis, scenario.matrix.model, scenario.matrix.gpu
     quantizations = scenario.matrix.quantization
 
     by_gpu, missing = _entries(rows, "gpu", {name: catalog.gpus[name].facts for name in gpus})
@@ -104,26 +119,40 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
     ]
 
     constants = {name: float(values[0]) for name, values in engine.items()}
-    for name, value in _scenario_values(scenario).items():
+    for name, (value, said) in stated_engine_facts(scenario).items():
+        constants[name] = value
+        rows = [row for row in rows if (row["scope"], row["column"]) != ("engine", name)]
+        rows.append(_given("engine", scenario.engine, name, value, scenario, said))
+    for name, value in scenario_values(scenario).items():
         constants[name] = value
         rows.append(_given("scenario", "", name, value, scenario))
-    demands: dict[str, list[float]] = {name: [] for name in ("demand_peak_concurrency", "demand_requests_per_s")}
-    for model in models:
-        for name, value in zip(demands, scenario.demand_for(model), strict=True):
-            demands[name].append(value)
-            rows.append(_given("demand", model, name, value, scenario))
+    by_service = {name: values[[models.index(each.model) for each in services]] for name, values in by_model.items()}
+    origins = _origins(services, scenario, catalog)
+    rows += [_given("stated", each.name, name, value, scenario) for each in services
+             for name, value in stated_values(each).items()]  # fmt: skip
+    for scope, by_key in (
+        ("workload", {each.workload_key: workload_values(each) for each in services}),
+        ("resident", {each.resident_key: resident_values(each, scenario, catalog) for each in services}),
+        ("demand", {each.name: demand_values(each) | {RATE: arrivals(each, scenario, catalog)} for each in services}),
+    ):
+        basis = "derived" if scope == "resident" else "given"
+        rows += [_given(scope, key, name, value, scenario, basis=basis) | origins.get((scope, key, name), {})
+                 for key, found in by_key.items() for name, value in found.items()]  # fmt: skip
+        _spread(scope, by_key, services, constants, by_service)
     for leaf in LEAVES:
         if leaf.scope == "assumption" and leaf.name not in INTERPOLATED:
             row = assumption_row(leaf.name, scenario, catalog)
             constants[leaf.name] = float(row["value"])  # type: ignore[arg-type]
             rows.append(row)
+    _utilisation(scenario, catalog, constants, by_service, rows)
+    calibrated_key = _calibrated(scenario, catalog, constants, by_gpu, rows)
     for link in sorted(_links(catalog, gpus)):
         for cards, point in catalog.links[link].points.items():
             rows += [fact_row("link", f"{link}@{cards}", name, fact) for name, fact in point.items() if name in LEAF]
 
     return FactTable(
         constants=constants,
-        by_model={**by_model, **{name: np.array(values) for name, values in demands.items()}},
+        by_service=by_service,
         by_gpu=by_gpu,
         by_quantization=by_quantization,
         by_gpu_quantization={
@@ -139,9 +168,71 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
         expert_peak_fact=np.array(expert_fact, dtype=object),
         native=np.array(native, dtype=bool),
         host=np.array([catalog.gpus[gpu].host for gpu in gpus], dtype=object),
+        calibrated_key=calibrated_key,
         engine=scenario.engine,
         frame=pd.DataFrame(rows, columns=list(COLUMNS)),
     )
+
+
+def _origins(
+    services: Sequence[Service], scenario: Scenario, catalog: Catalog
+) -> dict[tuple[str, str, str], dict[str, object]]:
+    """(scope, key, leaf) -> where the value of a workload or a demand is from, where it is not simply stated."""
+    found = {}
+    for each in services:
+        for name, said in provenance(each, scenario, catalog).items():
+            scope = LEAF[name].scope if name in LEAF else ""
+            found[scope, each.name if scope == "demand" else each.workload_key, name] = said
+    return found
+
+
+def _utilisation(
+    scenario: Scenario,
+    catalog: Catalog,
+    constants: dict[str, float],
+    by_service: dict[str, Values],
+    rows: list[dict[str, object]],
+) -> None:
+    """Put the mean load of each workload's profile in the place of the assumption that stands in for one."""
+    services = scenario.service_axis
+    place = next(index for index, row in enumerate(rows) if row["column"] == UTILISATION)
+    found = utilisation_rows(services, scenario, catalog, rows[place])
+    rows[place : place + 1] = found.values()
+    del constants[UTILISATION]
+    by_key = {key: {UTILISATION: float(row["value"])} for key, row in found.items()}  # type: ignore[arg-type]
+    _spread("workload", by_key, services, constants, by_service)
+
+
+def _calibrated(
+    scenario: Scenario,
+    catalog: Catalog,
+    constants: dict[str, float],
+    by_gpu: dict[str, Values],
+    rows: list[dict[str, object]],
+) -> NDArray[np.object_]:
+    """Spread coefficients that an overlay measured over the cards they were measured on; their keys, one a card."""
+    gpus, engine = scenario.matrix.gpu, scenario.engine
+    keys = [gpu if any((name, engine, gpu) in catalog.calibrated for name in CALIBRATED) else "" for gpu in gpus]
+    stated = {*stated_assumptions(scenario), *stated_engine_facts(scenario)}
+    shared = {str(row["column"]): row for row in rows if row["column"] in CALIBRATED}
+    for name in CALIBRATED if any(keys) else ():
+        found = {} if name in stated else {gpu: catalog.calibrated.get((name, engine, gpu)) for gpu in gpus}
+        values = []
+        for gpu, key in zip(gpus, keys, strict=True):
+            own = found.get(gpu)
+            values.append(constants[name] if own is None else own.mid)
+            if key:
+                rows.append({**shared[name], "key": key} | (_measured_here(own) if own else {}))
+        by_gpu[name] = np.array(values, dtype=np.float64)
+        del constants[name]
+    return np.array(keys, dtype=object)
+
+
+def _measured_here(own: Assumption) -> dict[str, object]:
+    return {
+        "value": own.mid, "low": own.low, "high": own.high, "basis": own.basis, "source": own.source,
+        "as_of": own.checked_on, "confirmed": True, "note": own.note,
+    }  # fmt: skip
 
 
 def compute_type(catalog: Catalog, gpu: str, quantization: str) -> str:
@@ -185,20 +276,20 @@ def _entries(
     return arrays, missing
 
 
-def _scenario_values(scenario: Scenario) -> dict[str, float]:
-    workload = scenario.workload
-    return {
-        "input_mean_tokens": workload.input_tokens.mean,
-        "input_p95_tokens": workload.input_tokens.p95,
-        "output_mean_tokens": workload.output_tokens.mean,
-        "output_p95_tokens": workload.output_tokens.p95,
-        "length_is_p95": float(scenario.rule_of_thumb.lengths == "p95"),
-        "units_as_published": float(scenario.rule_of_thumb.units == "as_published"),
-        "kv_bytes_per_element": 1.0 if scenario.kv_cache == "fp8" else 2.0,
-        "tpot_target_ms": scenario.targets.tpot_ms if scenario.targets else np.nan,
-        "ttft_target_ms": scenario.targets.ttft_ms if scenario.targets else np.nan,
-        "horizon_months": float(scenario.costs.horizon_months),
-    }
+def _spread(
+    scope: str,
+    by_key: Mapping[str, Mapping[str, float]],
+    services: Sequence[Service],
+    constants: dict[str, float],
+    by_service: dict[str, Values],
+) -> None:
+    """Add leaves of a scope: as constants where all services share one record, else as arrays over the services."""
+    column = "name" if scope == "demand" else SCOPE_KEY[scope]
+    records = [by_key[getattr(each, column)] for each in services]
+    if scope != "demand" and len(by_key) == 1:
+        constants.update(records[0])
+    else:
+        by_service.update({name: np.array([record[name] for record in records]) for name in records[0]})
 
 
 def assumption_row(name: str, scenario: Scenario, catalog: Catalog) -> dict[str, object]:
@@ -218,7 +309,8 @@ def assumption_row(name: str, scenario: Scenario, catalog: Catalog) -> dict[str,
         )
     if row.currency:
         result["unit"] = LEAF[name].unit if name in LEAF else row.unit
-    if name in scenario.assumptions:
-        result |= {"value": float(scenario.assumptions[name]), "basis": "given", "source": "scenario"}
+    stated = stated_assumptions(scenario)
+    if name in stated:
+        result |= {"value": stated[name][0], "basis": "given", "source": "scenario"}
         result["note"] = f"catalog: {row.mid:g}"
     return result

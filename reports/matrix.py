@@ -1,6 +1,6 @@
 """Scenario x Catalog -> the space of candidates: every combination of the five axes, each with its possible layouts.
 
-A candidate is (model, quantization, gpu, count, interconnect); a layout splits its cards into replicas of tensor x
+A candidate is (service, quantization, gpu, count, interconnect); a layout splits its cards into replicas of tensor x
 pipeline ranks. Nothing is dropped here: what cannot exist keeps an excuse code. Values are gathered from small tables
 by integer codes, so that a million rows cost a million additions, not a million records.
 """
@@ -22,14 +22,18 @@ from reports.facts import FactTable, collect
 from reports.formulas.meta import info
 from reports.methods import Block, Method
 from reports.scenario.schema import Scenario
+from reports.scenario.services import Service
 
 Codes = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-IN_SPACE = ("gpu", "host", "model", "quantization", "engine", "link", "assumption", "scenario", "demand", "layout")
+IN_SPACE = (
+    "gpu", "host", "model", "quantization", "engine", "link", "assumption", "scenario", "workload", "resident",
+    "demand", "layout",
+)  # fmt: skip
 """Scopes whose leaves every candidate has; searches and the price book attach the others later."""
 
-AXES = ("model", "quantization", "gpu", "count", "interconnect")
+AXES = ("service", "quantization", "gpu", "count", "interconnect")
 
 FEASIBLE = ""
 NO_NVLINK = "no-nvlink"
@@ -56,13 +60,15 @@ class Layouts:
 class Space:
     """All candidates of one scenario and method, as codes into small tables."""
 
+    services: tuple[Service, ...]
+    """The first axis."""
     axes: Mapping[str, tuple[str, ...]]
     codes: Mapping[str, Codes]
     layouts: Layouts
     group: Codes
     """Per candidate: its (gpu, count, interconnect) group in ``layouts``."""
     constants: Mapping[str, float]
-    by_model: Mapping[str, Values]
+    by_service: Mapping[str, Values]
     by_gpu: Mapping[str, Values]
     by_quantization: Mapping[str, Values]
     """Indexed by quantization code x 2 + (1 for a model with experts)."""
@@ -85,14 +91,14 @@ class Space:
 
     def gather(self, names: Sequence[str], owner: Codes, layout: Codes) -> dict[str, Values | float]:
         """Values of leaves for the given layout rows; what is the same everywhere stays one number."""
-        model, gpu, quantization = (self.codes[axis][owner] for axis in ("model", "gpu", "quantization"))
-        experts = (self.by_model["experts"] > 0).astype(np.int64)[model]
+        service, gpu, quantization = (self.codes[axis][owner] for axis in ("service", "gpu", "quantization"))
+        experts = (self.by_service["experts"] > 0).astype(np.int64)[service]
         columns: dict[str, Values | float] = {}
         for name in names:
             if name in self.constants:
                 columns[name] = self.constants[name]
-            elif name in self.by_model:
-                columns[name] = self.by_model[name][model]
+            elif name in self.by_service:
+                columns[name] = self.by_service[name][service]
             elif name in self.by_gpu:
                 columns[name] = self.by_gpu[name][gpu]
             elif name in self.by_quantization:
@@ -110,8 +116,11 @@ class Space:
         count = np.array(self.axes["count"], dtype=np.int64)[self.codes["count"][owner]]
         interconnect = pd.Categorical.from_codes(self.codes["interconnect"][owner], list(self.axes["interconnect"]))
         frame = pd.DataFrame({**names, "count": count, "interconnect": interconnect})
-        gpu, quantization = self.codes["gpu"][owner], self.codes["quantization"][owner]
-        experts = (self.by_model["experts"] > 0)[self.codes["model"][owner]]
+        service, gpu, quantization = (self.codes[axis][owner] for axis in ("service", "gpu", "quantization"))
+        frame.insert(1, "model", _named([each.model for each in self.services], service))
+        frame["workload_key"] = _named([each.workload_key for each in self.services], service)
+        frame["resident_key"] = _named([each.resident_key for each in self.services], service)
+        experts = (self.by_service["experts"] > 0)[service]
         frame["link_key"] = self.layouts.link_key[layout]
         frame["quantization_key"] = np.array(
             [key for name in self.axes["quantization"] for key in (name, f"{name}/moe")], dtype=object
@@ -122,8 +131,16 @@ class Space:
         frame["native_compute"] = self.texts.native[pair]
         frame["engine"] = self.texts.engine
         frame["host"] = self.texts.host[gpu]
+        if any(self.texts.calibrated_key):
+            frame["calibrated_key"] = self.texts.calibrated_key[gpu]
         frame.insert(0, "candidate_id", candidate_ids(frame))
         return frame
+
+
+def _named(names: Sequence[str], codes: Codes) -> pd.Categorical:
+    """One name a row, chosen by its code; several codes may have one name."""
+    once = list(dict.fromkeys(names))
+    return pd.Categorical.from_codes(np.array([once.index(name) for name in names], dtype=np.int64)[codes], once)
 
 
 def candidate_ids(frame: pd.DataFrame) -> pd.Series:
@@ -143,8 +160,9 @@ def _texts(column: pd.Series) -> pa.Array:
 def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
     """Cross the axes of the scenario and gather what the catalog knows about each."""
     table = collect(scenario, catalog, method)
+    services = scenario.service_axis
     axes: dict[str, tuple[str, ...]] = {
-        "model": tuple(scenario.matrix.model),
+        "service": tuple(each.name for each in services),
         "quantization": tuple(scenario.matrix.quantization),
         "gpu": tuple(scenario.matrix.gpu),
         "count": tuple(str(count) for count in scenario.matrix.count),
@@ -152,29 +170,29 @@ def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
     }
     shape = tuple(len(axes[axis]) for axis in AXES)
     grid = np.indices(shape).reshape(len(AXES), -1)
-    allowed = np.ones(shape[:2], dtype=bool)
-    for model, names in scenario.matrix.quantization_by_model.items():
-        if model in axes["model"]:
-            allowed[axes["model"].index(model)] = [name in names for name in axes["quantization"]]
+    allowed = np.array([[name in each.quantization for name in axes["quantization"]] for each in services])
     keep = allowed[grid[0], grid[1]]
     codes = {axis: grid[index][keep] for index, axis in enumerate(AXES)}
     counts = [int(count) for count in axes["count"]]
-    layouts = _layouts(scenario, catalog, method, axes, counts)
+    experts = any(catalog.models[each.model].value("experts") > 0 for each in services)
+    layouts = _layouts(catalog, method, axes, counts, experts)
     group = (codes["gpu"] * shape[3] + codes["count"]) * shape[4] + codes["interconnect"]
 
     static = np.zeros(len(group), dtype=np.int64)
-    needed = scenario.workload.input_tokens.p95 + scenario.workload.output_tokens.p95
-    too_long = np.array([catalog.models[name].max_context_tokens < needed for name in axes["model"]])
+    needed = [each.workload.input_tokens.p95 + each.workload.output_tokens.p95 for each in services]
+    too_long = np.array([catalog.models[each.model].max_context_tokens < longest
+                         for each, longest in zip(services, needed, strict=True)])  # fmt: skip
     missing = np.array([bool(names) for names in table.missing_gpu])[codes["gpu"]]
-    static[too_long[codes["model"]]] = STATIC_EXCUSES.index(CONTEXT_TOO_LONG)
+    static[too_long[codes["service"]]] = STATIC_EXCUSES.index(CONTEXT_TOO_LONG)
     static[missing] = STATIC_EXCUSES.index(MISSING_FACT)
     return Space(
+        services=services,
         axes=axes,
         codes=codes,
         layouts=layouts,
         group=group,
         constants=table.constants,
-        by_model=table.by_model,
+        by_service=table.by_service,
         by_gpu=table.by_gpu,
         by_quantization=table.by_quantization,
         by_gpu_quantization=table.by_gpu_quantization,
@@ -184,10 +202,9 @@ def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
 
 
 def _layouts(
-    scenario: Scenario, catalog: Catalog, method: Method, axes: Mapping[str, tuple[str, ...]], counts: Sequence[int]
+    catalog: Catalog, method: Method, axes: Mapping[str, tuple[str, ...]], counts: Sequence[int], experts: bool
 ) -> Layouts:
     """Every split of each unit: ranks for which the link is known, pipeline stages only over whole groups."""
-    experts = any(catalog.models[name].value("experts") > 0 for name in axes["model"])
     rows: list[dict[str, float]] = []
     links: list[str] = []
     excuses: list[int] = []

@@ -99,8 +99,8 @@ def _cores() -> int:
 
 
 FIRST_COLUMNS = (
-    "candidate_id", "method", "model", "quantization", "gpu", "count", "interconnect", "feasible", "binding_constraint",
-    "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms", "cards_needed",
+    "candidate_id", "method", "service", "model", "quantization", "gpu", "count", "interconnect", "feasible",
+    "binding_constraint", "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms", "cards_needed",
     "excuse",
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def results_frame(run: Run) -> pd.DataFrame:
 
 
 HEADLINES = (
-    "option_id", "candidate_id", "model", "quantization", "gpu", "interconnect", "rank", "winner", "way",
+    "option_id", "candidate_id", "service", "model", "quantization", "gpu", "interconnect", "rank", "winner", "way",
     "binding_constraint", "cards_needed", "servers_needed", "unit_cards", "replicas", "tensor_parallel",
     "pipeline_parallel", "recommended_concurrency", "tpot_ms", "ttft_ms", "output_tokens_per_s",
     "monthly_cost_amount", "rent_equivalent_amount_per_month", "buy_equivalent_amount_per_month",
@@ -139,6 +139,8 @@ def summary(run: Run) -> dict[str, Any]:
     """The recommendation and each short-listed option's headline figures, as plain data."""
     rows = run.shortlist
     names = [name for name in HEADLINES if name in rows]
+    answered = set(rows.loc[rows["winner"], "service"].astype(str))
+    unanswered = sorted({each.name for each in run.scenario.service_axis} - answered)
     return {
         "scenario": run.scenario.name,
         "title": dict(run.scenario.title),
@@ -151,9 +153,8 @@ def summary(run: Run) -> dict[str, Any]:
             {name: _plain(row[name]) for name in names} for row in rows[rows["winner"]].to_dict("records")
         ],
         "options": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
-        "models_without_an_answer": sorted(
-            set(run.options["model"].astype(str)) - set(rows.loc[rows["winner"], "model"].astype(str))
-        ),
+        "services_without_an_answer": unanswered,
+        "models_without_an_answer": sorted({each.model for each in run.scenario.service_axis if each.name in unanswered}),
         "warnings": [message.format(**values) for message, values in run.warnings],
     }
 

@@ -2,48 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import pandas as pd
 
-from reports import recommend
+from reports import loads, recommend
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.constraints import verdicts
-from reports.cost.blocks import COST_BLOCKS, rank
+from reports.cost.blocks import CASHFLOW_BLOCK, COST_BLOCKS, rank
 from reports.cost.lines import cost_lines
 from reports.cost.offers import attach
-from reports.cost.quotes import Listed
 from reports.cost.timeline import evaluate as evaluate_timeline
+from reports.cost.ways import ways
+from reports.cover import warnings as warnings_on_cover
 from reports.evaluate import evaluate as evaluate_space
 from reports.evaluate import evaluate_frame
 from reports.facts import collect
 from reports.field.evidence import COLUMNS, bands, evidence
 from reports.field.measured import shipped
+from reports.fleet import plan as fleet_plan
 from reports.matrix import expand
 from reports.methods import METHODS
+from reports.plan import delivery, growth, outlook, pools, spares, switches
 from reports.run import Run
 from reports.scenario.read import read_scenario
 from reports.scenario.schema import Scenario
+from reports.sensitivity.stage import sensitivity
+from reports.simulate.check import settle
+from reports.simulate.limits import limited
 
 Progress = Callable[[str], None]
+Stage = Callable[[Run], Run]
+
+LATER = (spares.BLOCK, *COST_BLOCKS, CASHFLOW_BLOCK, growth.BLOCK, growth.MONTHS)
+"""Blocks that read the candidates after their evaluation."""
+
+STAGES: tuple[Stage, ...] = (
+    loads.stage,
+    outlook.stage,
+    fleet_plan.stage,
+    switches.stage,
+    pools.stage,
+    ways,
+    sensitivity,
+)
+"""What follows the recommendation, in order: each returns the run with its own frames filled, and changes no other."""
 
 
 def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     """Every computing stage, in order. Raises InputError when a price or rate the scenario needs is missing."""
+    spaces = [expand(scenario, catalog, METHODS[name]) for name in scenario.methods]
+    evaluated = [
+        evaluate_space(space, METHODS[name], later=LATER) for space, name in zip(spaces, scenario.methods, strict=True)
+    ]
+    first = METHODS[scenario.methods[0]]
+
+    def recommended(limits: Mapping[str, float]) -> Run:
+        return _recommended(scenario, catalog, [limited(evaluated[0], first, limits), *evaluated[1:]])
+
+    return reduce(lambda state, stage: stage(state), STAGES, settle(recommended))
+
+
+def _recommended(scenario: Scenario, catalog: Catalog, evaluated: Sequence[pd.DataFrame]) -> Run:
+    """From the evaluated candidates of each method to a recommendation with its money; again where the simulation
+    allows an option less."""
     frames = []
-    for name in scenario.methods:
-        space = expand(scenario, catalog, METHODS[name])
-        found = recommend.conclude(evaluate_space(space, METHODS[name], later=COST_BLOCKS), name)
+    for name, candidates in zip(scenario.methods, evaluated, strict=True):
+        found = spares.size(recommend.conclude(candidates, name))
         frames.append(_with_bands(name, found, catalog))
     method = METHODS[scenario.methods[0]]
     options, price_facts, warnings = attach(recommend.options(frames[0]), scenario, catalog)
     marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS), ways=scenario.costs.compare))
-    shortlist = evaluate_frame(recommend.shortlist(marked), method.proofs)
+    shortlist = evaluate_frame(recommend.shortlist(marked), (*method.proofs, spares.PROOF))
+    shortlist, delivery_facts = delivery.attach(shortlist, scenario, catalog)
+    shortlist = growth.with_order_flag(shortlist)
     timelines, summary = evaluate_timeline(shortlist)
-    facts = pd.concat([collect(scenario, catalog, method).frame, price_facts], ignore_index=True)
+    facts = pd.concat([collect(scenario, catalog, method).frame, price_facts, delivery_facts], ignore_index=True)
     facts = facts.drop_duplicates(["scope", "key", "column"], keep="last", ignore_index=True)
     shortlist = pd.concat([shortlist, summary], axis=1)
     candidates = pd.concat(frames, ignore_index=True).copy()
@@ -55,13 +93,13 @@ def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
         candidates=candidates,
         options=marked,
         shortlist=shortlist,
-        blocks=(*method.blocks(), *COST_BLOCKS),
+        blocks=(*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK),
         timelines=timelines,
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
         evidence=_nearest(method.name, shortlist, catalog),
-        warnings=(*warnings, *_warnings(scenario, catalog, shortlist, facts)),
+        warnings=(*warnings, *warnings_on_cover(scenario, catalog, shortlist, facts)),
     )
 
 
@@ -77,50 +115,6 @@ def _nearest(method: str, shortlist: pd.DataFrame, catalog: Catalog) -> pd.DataF
     if method != "roofline" or shortlist.empty:
         return pd.DataFrame(columns=list(COLUMNS))
     return evidence(shortlist, catalog, shipped(catalog))
-
-
-def _warnings(
-    scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, facts: pd.DataFrame
-) -> tuple[tuple[str, dict[str, object]], ...]:
-    """What a reader must know before the numbers: targets this method cannot judge, and facts nobody confirmed."""
-    found: list[tuple[str, dict[str, object]]] = []
-    targets = scenario.targets
-    if targets:
-        for label, statistic in (("TTFT", targets.ttft_statistic), ("TPOT", targets.tpot_statistic)):
-            if statistic != "mean":
-                found.append(
-                    (
-                        "The {label} target is a {statistic}; the prediction compared with it is a mean.",
-                        {"label": label, "statistic": statistic.upper()},
-                    )
-                )
-    winners = shortlist[shortlist["winner"]] if len(shortlist) else shortlist
-    cards = sorted(set(winners["gpu"].astype(str))) if len(winners) else []
-    doubtful = facts[~facts["confirmed"].astype(bool)]
-    unconfirmed = sorted(set(doubtful.loc[doubtful["scope"] == "gpu", "key"]) & set(cards))
-    if unconfirmed:
-        found.append(
-            ("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": Listed(unconfirmed)})
-        )
-    split = winners[winners["tensor_parallel"] > 1] if len(winners) else winners
-    links = set(doubtful.loc[doubtful["scope"] == "link", "key"])
-    guessed = sorted(set(split.loc[split["link_key"].isin(links), "gpu"].astype(str))) if len(split) else []
-    if guessed:
-        found.append(
-            (
-                "The link between cards of {cards} was not measured: latency is extrapolated.",
-                {"cards": Listed(guessed)},
-            )
-        )
-    consumer = [card for card in cards if "consumer" in catalog.gpus[card].form_factor]
-    if consumer:
-        found.append(
-            (
-                "{cards}: consumer cards. The vendor's driver licence excludes data centres; check before ordering.",
-                {"cards": Listed(consumer)},
-            )
-        )
-    return tuple(found)
 
 
 @dataclass(frozen=True)

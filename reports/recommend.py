@@ -1,6 +1,6 @@
 """From evaluated candidates to a recommendation: least cards for each option, ranked by monthly cost, with reasons.
 
-An option is a (model, quantization, gpu, interconnect); among its counts and layouts the one that serves the demand
+An option is a (service, quantization, gpu, interconnect); among its counts and layouts the one that serves the demand
 with the fewest cards stands for it.
 """
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from reports.constraints import LAYOUT_EXCUSES, binding, quoted
 
-OPTION = ["model", "quantization", "gpu", "interconnect"]
+OPTION = ["service", "quantization", "gpu", "interconnect"]
 SHORTLIST_ROWS = 12
 """The workbook calculates this many options side by side; more do not fit a page."""
 
@@ -41,14 +41,14 @@ def conclude(candidates: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def options(candidates: pd.DataFrame) -> pd.DataFrame:
-    """One row an option: its candidate with the fewest cards (then the smallest unit, then the least TPOT).
+    """One row an option: its candidate with the fewest cards, spares included (then the smallest unit, then the least TPOT).
 
     Among infeasible candidates of an option the one that came closest stands for it.
     """
     closeness = candidates["excuse_code"].map({code: index for index, code in enumerate(LAYOUT_EXCUSES)})
     keys = pd.DataFrame(
         {
-            "cards": candidates["demand_cards"].fillna(np.inf),
+            "cards": candidates["sized_cards"].fillna(np.inf),
             "closeness": -closeness.astype(float),
             "unit": np.where(candidates["feasible"], candidates["count"], -candidates["count"]),
             "tpot": candidates["tpot_ms"].fillna(np.inf),
@@ -60,7 +60,7 @@ def options(candidates: pd.DataFrame) -> pd.DataFrame:
     frame.insert(
         0,
         "option_id",
-        frame["model"].astype(str)
+        frame["service"].astype(str)
         + "." + frame["quantization"].astype(str)
         + "." + frame["gpu"].astype(str)
         + "." + frame["interconnect"].astype(str),
@@ -73,7 +73,7 @@ def mark(ranked: pd.DataFrame) -> pd.DataFrame:
     frame = ranked.copy()
     frame["winner"] = frame["rank"] == 1
     frame["pareto"] = False
-    for _, group in frame[frame["rank"].notna()].groupby("model", observed=True, sort=False):
+    for _, group in frame[frame["rank"].notna()].groupby("service", observed=True, sort=False):
         by_cost = group.sort_values(["monthly_cost_amount", "tpot_ms"], kind="stable")
         best_so_far = by_cost["tpot_ms"].cummin().shift(fill_value=np.inf)
         frame.loc[by_cost.index, "pareto"] = (by_cost["tpot_ms"] < best_so_far).to_numpy()
@@ -85,23 +85,23 @@ def mark(ranked: pd.DataFrame) -> pd.DataFrame:
 
 
 def shortlist(marked: pd.DataFrame) -> pd.DataFrame:
-    """Each model's winner, then the next best of every model in turn, another card before another format."""
+    """Each service's winner, then the next best of every service in turn, another card before another format."""
     ranked = marked[marked["rank"].notna()].copy()
-    first_of_card = ~ranked.sort_values("rank").duplicated(["model", "gpu"]).reindex(ranked.index)
+    first_of_card = ~ranked.sort_values("rank").duplicated(["service", "gpu"]).reindex(ranked.index)
     ranked["_turn"] = (
-        ranked.assign(_later=~first_of_card).sort_values(["_later", "rank"]).groupby("model", observed=True).cumcount()
+        ranked.assign(_later=~first_of_card).sort_values(["_later", "rank"]).groupby("service", observed=True).cumcount()
     )
-    ranked["_model"] = ranked["model"].cat.codes if hasattr(ranked["model"], "cat") else ranked["model"]
-    ordered = ranked.sort_values(["winner", "_turn", "_model"], ascending=[False, True, True], kind="stable")
+    ranked["_service"] = ranked["service"].cat.codes if hasattr(ranked["service"], "cat") else ranked["service"]
+    ordered = ranked.sort_values(["winner", "_turn", "_service"], ascending=[False, True, True], kind="stable")
     keep = max(SHORTLIST_ROWS, int(ordered["winner"].sum()))
-    return ordered.head(keep).drop(columns=["_turn", "_model"]).reset_index(drop=True)
+    return ordered.head(keep).drop(columns=["_turn", "_service"]).reset_index(drop=True)
 
 
 def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
     """Why each infeasible candidate cannot run and why each option did not win: a code and the numbers to quote."""
     infeasible = candidates[~candidates["feasible"]].copy().assign(option_id="")
-    best = marked["model"].astype(str).map(
-        marked[marked["winner"]].set_index("model")["monthly_cost_amount"].rename(index=str)
+    best = marked["service"].astype(str).map(
+        marked[marked["winner"]].set_index("service")["monthly_cost_amount"].rename(index=str)
     )
     against = marked.assign(more_share=marked["monthly_cost_amount"] / best - 1, cards=marked["cards_needed"])
     parts = []
@@ -114,8 +114,8 @@ def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
                 values = columns.to_dict("records")
             else:
                 values = quoted(str(code), str(method), rows)
-            part = rows[["candidate_id", "method", "option_id", "model"]].astype(str)
+            part = rows[["candidate_id", "method", "option_id", "service", "model"]].astype(str)
             constraint = rows["binding_constraint"].where(rows["binding_constraint"] != "", str(code))
             parts.append(part.assign(code=code, constraint=constraint, values=values))
-    names = ["candidate_id", "method", "option_id", "model", "code", "constraint", "values"]
+    names = ["candidate_id", "method", "option_id", "service", "model", "code", "constraint", "values"]
     return pd.concat(parts)[names].reset_index(drop=True) if parts else pd.DataFrame(columns=names)

@@ -7,7 +7,20 @@ import re
 import numpy as np
 import pytest
 
-from reports.formulas.aggregate import AGGREGATES, FIRST_WHERE, cumulative_sum, first_where, lookup, npv, total
+from reports.formulas.aggregate import (
+    AGGREGATES,
+    FIRST_WHERE,
+    ahead,
+    behind,
+    cumulative_max,
+    cumulative_sum,
+    first_where,
+    largest,
+    lookup,
+    npv,
+    previous,
+    total,
+)
 
 
 def test_total_adds_the_last_axis_only() -> None:
@@ -45,12 +58,26 @@ def test_lookup_finds_the_value_beside_the_key() -> None:
     assert np.isnan(lookup(13, keys, values)), "no neighbour's value for a missing key"
 
 
+def test_the_largest_of_a_row_and_so_far() -> None:
+    assert largest([[1, 5, 2], [-3, -7, -1]]).tolist() == [5, -1]
+    assert cumulative_max([[1, 5, 2, 6]]).tolist() == [[1, 5, 5, 6]]
+
+
+def test_a_row_looked_at_later_and_earlier() -> None:
+    # two months later 3 is 1, and the end stays; two months earlier there was nothing; the second row is moved by one
+    row = [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert ahead(row, [[2], [1]]).tolist() == [[3, 4, 4, 4], [6, 7, 8, 8]]
+    assert behind(row, [[2], [1]]).tolist() == [[0, 0, 1, 2], [0, 5, 6, 7]]
+    assert previous(row).tolist() == [[0, 1, 2, 3], [0, 5, 6, 7]]
+    assert np.isnan(ahead([[1, 2]], [[np.nan]])).all()
+
+
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=lambda each: each.name)
 def test_every_aggregate_has_all_its_forms(aggregate) -> None:
     used = set(re.findall(r"\{(\w+)\}", aggregate.excel))
-    assert used <= {"row", "row2", "row3", "first", "here", "key"}
+    assert used <= {"row", "row2", "row3", "first", "here", "key", "lag"}
     assert aggregate.along == ("here" in used)
-    assert set(re.findall(r"([A-Z]{2,})\(", aggregate.excel)) <= {"SUM", "SUMPRODUCT", "INDEX", "MATCH"}
+    assert set(re.findall(r"([A-Z]{2,})\(", aggregate.excel)) <= {"SUM", "SUMPRODUCT", "INDEX", "MATCH", "MAX", "MIN", "COUNT", "IF"}
     assert aggregate.latex
     assert aggregate.doc
 

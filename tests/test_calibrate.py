@@ -17,9 +17,10 @@ from reports.catalog.records import Catalog
 from reports.errors import InputError
 from reports.field import overlay, shrink
 from reports.field.calibrate import Calibration, calibrate, errors
-from reports.field.match import Given, format_in, gpu_spellings, match, model_spellings
+from reports.field.match import Given, format_in, model_spellings
+from reports.field.names import gpu_spellings
 from reports.field.predict import predict
-from reports.field.readers.detect import read_all
+from reports.field.reading import read_all
 
 GIVEN = Given(gpu="H100-SXM", tp=1)
 
@@ -54,7 +55,7 @@ def as_predicted(
     blank = folder / "blank"
     blank.mkdir(exist_ok=True)
     files = [run(blank, batch, 10.0, inputs=inputs, name=f"{batch}-{inputs}.json") for batch, inputs in cases]
-    rows = match(read_all(files, catalog), catalog, GIVEN)
+    rows = read_all(files, catalog, GIVEN)
     with np.errstate(all="ignore"):
         found = predict(rows, catalog, coefficients)["predicted"] * factor
     return [run(folder, batch, tpot, inputs=inputs) for (batch, inputs), tpot in zip(cases, found, strict=True)]
@@ -133,8 +134,8 @@ def test_only_what_the_data_can_see_moves(tmp_path: Path, catalog: Catalog) -> N
 
 
 def test_first_token_offset(tmp_path: Path, catalog: Catalog) -> None:
-    files = [run(tmp_path, 1, 5.0, inputs=64, ttft_ms=120.0, name=f"{index}.json") for index in range(30)]
-    offset = coefficient(calibrate(files, catalog, GIVEN), "engine_ttft_offset_ms:vllm")
+    files = [run(tmp_path, 1, 5.0, inputs=64, ttft_ms=120 + index / 100, name=f"{index}.json") for index in range(30)]
+    offset = coefficient(calibrate(files, catalog, GIVEN), "engine_ttft_offset_ms")
     assert offset.seen
     assert offset.shipped < 20 < offset.value < 120
 
@@ -196,21 +197,22 @@ def test_overlay_is_a_catalog(tmp_path: Path, catalog: Catalog) -> None:
     files.append(run(tmp_path, 1, 5.0, ttft_ms=120.0, name="first-token.json"))
     result = calibrate(files, catalog, GIVEN, date="2026-09-30")
     folder = tmp_path / "site-2026-q3"
-    written = overlay.write(result, catalog, folder)
+    written = overlay.write(result, folder)
     assert all(path.is_file() for path in written)
     ours = read_catalog((folder,))
-    eta = ours.assumptions["eta_weights", "global"]
+    pair = ("vllm", "h100-sxm5-80gb")
+    eta = ours.calibrated["eta_weights", *pair]
     assert (eta.basis, eta.checked_on) == ("measured", "2026-09-30")
     assert eta.low <= eta.mid <= eta.high
     assert eta.mid == pytest.approx(coefficient(result, "eta_weights").value, rel=1e-5)
-    assert ours.assumptions["mfu_moe", "global"] == catalog.assumptions["mfu_moe", "global"]
+    assert ours.assumptions == catalog.assumptions  # other cards, other engines: as shipped
     digest = hashlib.sha256(
         "\n".join(sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in files)).encode()
     ).hexdigest()
     assert digest in ours.sources[eta.source].locator
-    offset = ours.engines["vllm"].facts["engine_ttft_offset_ms"]
+    offset = ours.calibrated["engine_ttft_offset_ms", *pair]
     assert (offset.basis, offset.source) == ("measured", eta.source)
-    assert ours.engines["vllm"].facts.keys() == catalog.engines["vllm"].facts.keys()
+    assert ours.engines == catalog.engines
     with np.errstate(all="ignore"):
         again = predict(result.rows, ours)["predicted"]
     assert np.allclose(again, result.rows["predicted_after"], rtol=1e-4, equal_nan=True)
@@ -220,15 +222,15 @@ def test_overlay_is_the_same_twice_and_replaces_only_its_own(tmp_path: Path, cat
     files = as_predicted(tmp_path, catalog, SWEEP[:5], {"eta_weights": 0.7})
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder, order in zip(folders, (files, files[::-1]), strict=True):
-        overlay.write(calibrate(files, catalog, GIVEN), catalog, folder)
+        overlay.write(calibrate(files, catalog, GIVEN), folder)
         assert overlay.data_hash(order) == overlay.data_hash(files)
     assert [path.read_bytes() for path in sorted(folders[0].rglob("*.csv"))] == [
         path.read_bytes() for path in sorted(folders[1].rglob("*.csv"))
     ]
-    overlay.write(calibrate(files, catalog, GIVEN), catalog, folders[0])
+    overlay.write(calibrate(files, catalog, GIVEN), folders[0])
     (folders[0] / "precious.txt").write_text("mine")
     with pytest.raises(InputError, match="precious"):
-        overlay.write(calibrate(files, catalog, GIVEN), catalog, folders[0])
+        overlay.write(calibrate(files, catalog, GIVEN), folders[0])
     assert (folders[0] / "precious.txt").read_text() == "mine"
 
 
@@ -239,7 +241,7 @@ def test_what_is_missing_names_its_option(tmp_path: Path, catalog: Catalog) -> N
     with pytest.raises(InputError) as caught:
         calibrate([path], catalog)
     assert all(option in str(caught.value) for option in ("--model", "--gpu", "--quantization", "--engine", "--tp"))
-    full = Given(model="llama-3.1-8b", gpu="H100", quantization="fp8", engine="vllm", tp=1)
+    full = Given(model="llama-3.1-8b", gpu="H100-SXM", quantization="fp8", engine="vllm", tp=1)
     with pytest.raises(InputError, match="--date"):
         calibrate([path], catalog, full)
     assert calibrate([path], catalog, full, date="2026-06").date == "2026-06-01"
@@ -254,7 +256,7 @@ def test_unknown_names_are_listed_not_guessed(tmp_path: Path, catalog: Catalog) 
     with pytest.raises(InputError, match="opt-125m"):
         calibrate([path], catalog, Given(gpu="H100-SXM", tp=1, quantization="fp16"))
     with pytest.raises(InputError, match="would replace several different names"):
-        calibrate([path, run(tmp_path, 4, 8.0)], catalog, Given(model="llama-3.1-8b", gpu="H100", tp=1))
+        calibrate([path, run(tmp_path, 4, 8.0)], catalog, Given(model="llama-3.1-8b", gpu="H100-SXM", tp=1))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +281,7 @@ def test_cards_as_the_driver_calls_them(name: str, catalog: Catalog, tmp_path: P
     record = json.loads(run(tmp_path, 4, 8.0).read_text()) | {"gpu_name": name, "tp": 1}
     path = tmp_path / "card"
     path.write_text(json.dumps(record))
-    rows = match(read_all([path], catalog), catalog)
+    rows = read_all([path], catalog)
     assert rows["gpu"][0] in catalog.gpus
     assert rows["problem"][0] == ""
 

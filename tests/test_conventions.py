@@ -24,6 +24,7 @@ from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
 from reports.field.predict import BLOCKS as MEASURED_BLOCKS
 from reports.formulas.meta import Formula, FormulaInfo, info
 from reports.methods import METHODS, Block
+from reports.plan import growth, rows, spares
 from reports.scenario.read import read_scenario
 from reports.units import ENDINGS, TERMS, UNITS, promised_unit
 
@@ -41,15 +42,22 @@ UNREAD_LEAVES = {
 
 
 CHAINS: dict[str, tuple[Block, ...]] = {
-    **{name: (*method.blocks(), *COST_BLOCKS) for name, method in METHODS.items()},
+    **{
+        name: (*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK)
+        for name, method in METHODS.items()
+    },
     "measured runs": MEASURED_BLOCKS,
 }
 """Every chain of formulas that the program evaluates, in reading order."""
 
 
+PLAN = (*rows.TIMELINE, *rows.RESULTS)
+"""The growth timeline and what is drawn from it."""
+
+
 def all_formulas() -> list[Formula]:
     in_blocks = [function for blocks in CHAINS.values() for block in blocks for function in block.formulas]
-    in_months = [row.formula for row in CASHFLOW if row.formula is not None]
+    in_months = [row.formula for row in (*CASHFLOW, *PLAN) if row.formula is not None]
     return list({id(function): function for function in [*in_blocks, *in_months]}.values())
 
 
@@ -85,7 +93,7 @@ def tracked_text(repository: Path) -> Iterator[tuple[str, str]]:
 
 def test_every_leaf_and_formula_ends_in_its_unit() -> None:
     units = {leaf.name: leaf.unit for leaf in LEAVES}
-    units |= {row.column: row.unit for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
+    units |= {row.column: row.unit for row in (*CASHFLOW, *CASHFLOW_RESULTS, *PLAN)}
     wrong = [f"{name}: {unit}" for name, unit in units.items() if promised_unit(name) != unit]
     wrong += [
         f"{name_and_place(function)}: unit {info(function).unit}, the name says {promised_unit(info(function).name)}"
@@ -100,7 +108,7 @@ def test_every_leaf_and_formula_ends_in_its_unit() -> None:
 
 def test_the_list_of_units_is_closed() -> None:
     used = {leaf.unit for leaf in LEAVES} | {info(function).unit for function in all_formulas()}
-    used |= {row.unit for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
+    used |= {row.unit for row in (*CASHFLOW, *CASHFLOW_RESULTS, *PLAN)}
     file = "reports/units.py"
     assert used - set(UNITS) == set(), f"add these units to UNITS in {file}"
     assert set(UNITS) - used == set(), f"nothing has these units: take them out of UNITS in {file}"
@@ -160,7 +168,7 @@ def test_every_parameter_is_a_leaf_or_an_earlier_column() -> None:
         if chain not in METHODS:
             continue
         known.add(MONTH)
-        for row in (*CASHFLOW, *CASHFLOW_RESULTS):
+        for row in (*CASHFLOW, *CASHFLOW_RESULTS, *PLAN):
             wrong += [f"{chain}, {row.column}: {read} is not known yet" for read in set(row.reads) - known]
             known.add(row.column)
     assert not wrong, "\n".join(wrong)
@@ -174,7 +182,7 @@ def test_every_leaf_is_read_by_a_formula() -> None:
         for function in block.formulas
         for parameter in info(function).inputs
     }
-    read |= {name for row in CASHFLOW for name in row.reads}
+    read |= {name for row in (*CASHFLOW, *PLAN) for name in row.reads}
     unread = set(LEAF) - read
     assert unread - UNREAD_LEAVES == set(), "no formula reads these: take them out of reports/columns.py"
     assert UNREAD_LEAVES - unread == set(), "formulas read these now: take them out of UNREAD_LEAVES in this file"

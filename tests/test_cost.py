@@ -39,14 +39,14 @@ CASE: dict[str, Any] = {
     **UNPRICED,
     "option_id": "m.q.g.nvlink",
     "candidate_id": "m.q.g.8.nvlink",
-    "model": "m",
+    "model": "m", "service": "m",
     "feasible": True,
     "offer_id": "an-offer",
     "purchase_id": "a-server",
     # two servers' worth of cards, in stages of eight
     "tensor_parallel": 8.0,
     "data_parallel": 1.0,
-    "demand_cards": 16.0,
+    "sized_cards": 16.0,
     "output_mtok_per_month": 500.0,
     "horizon_months": 36.0,
     "annual_discount_rate": 0.0,
@@ -54,6 +54,15 @@ CASE: dict[str, Any] = {
     "rent_offer_price_per_card_hour": 2.0,
     "rent_offer_exchange_rate": 7.0,
     "rent_instance_cards": 8.0,
+    "rent_term_months": 0.0,
+    "rent_price_ratio_per_year": 1.0,
+    "service_life_months": 60.0,
+    "book_life_months": 60.0,
+    "tax_life_months": 36.0,
+    "declining_flag": 0.0,
+    "tax_shield_flag": 0.0,
+    "lease_in_advance_flag": 0.0,
+    "loan_months": 36.0,
     "rent_median_price_per_card_hour": 21.0,
     # buy: 250,000 USD a server of 8 cards at 7 CNY/USD, at most 10 kW
     "server_price": 250_000.0,
@@ -131,19 +140,19 @@ def test_the_tying_rent_put_back_makes_both_ways_cost_the_same() -> None:
 
 def test_whole_instances_and_whole_servers() -> None:
     # by hand: 20 cards in stages of 8: three instances of 8 (24 cards); three servers
-    row = priced({"demand_cards": 20.0}).iloc[0]
+    row = priced({"sized_cards": 20.0}).iloc[0]
     assert (row["rented_cards"], row["servers_needed"], row["bought_cards"]) == (24, 3, 24)
     # by hand: 72 cards hold four stages of 16, so 80 cards need 80 / 64 -> 2 racks, and 64 cards need 1
     change = {"tensor_parallel": 16.0, "rent_instance_cards": 72.0, "server_cards": 72.0}
-    rows = priced({**change, "demand_cards": 80.0}, {**change, "demand_cards": 64.0})
+    rows = priced({**change, "sized_cards": 80.0}, {**change, "sized_cards": 64.0})
     assert rows["rented_instances"].tolist() == [2, 1]
     assert rows["servers_needed"].tolist() == [2, 1]
     # single cards: no rounding beyond the stage
-    assert priced({"tensor_parallel": 1.0, "rent_instance_cards": 1.0, "demand_cards": 3.0})["rented_cards"].item() == 3
+    assert priced({"tensor_parallel": 1.0, "rent_instance_cards": 1.0, "sized_cards": 3.0})["rented_cards"].item() == 3
 
 
 def test_a_single_server_needs_no_network() -> None:
-    assert priced({"demand_cards": 8.0})["network_amount"].item() == 0
+    assert priced({"sized_cards": 8.0})["network_amount"].item() == 0
 
 
 @pytest.mark.parametrize("horizon", [1.0, 24.0, 60.0])
@@ -195,7 +204,7 @@ def test_a_rent_below_the_running_cost_is_never_passed() -> None:
 
 
 def test_npv_two_ways() -> None:
-    shortlist = priced({"annual_discount_rate": 0.045}, {"annual_discount_rate": 0.12, "demand_cards": 24.0})
+    shortlist = priced({"annual_discount_rate": 0.045}, {"annual_discount_rate": 0.12, "sized_cards": 24.0})
     long, results = evaluate(shortlist)
     np.testing.assert_allclose(results["rent_npv_amount"], -shortlist["rent_present_cost_amount"], rtol=1e-12)
     np.testing.assert_allclose(results["buy_npv_amount"], -shortlist["buy_present_cost_amount"], rtol=1e-12)
@@ -216,7 +225,7 @@ def test_a_way_without_a_price_stays_blank_and_is_not_compared() -> None:
     assert np.isnan(buy_cash[1]).all()
     lines = lines_of(shortlist)
     assert set(lines["option"]) == {"rent", "buy"}
-    assert len(lines[lines["option"] == "rent"]) == 36, "one option can be rented"
+    assert len(lines[lines["line"] == "rent"]) == 36, "one option can be rented"
 
 
 def test_options_of_different_horizons_share_no_timeline() -> None:
@@ -305,13 +314,13 @@ def test_a_term_without_a_line_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 # ---- ranking ----
 
 
-def test_rank_takes_the_cheaper_way_within_each_model() -> None:
+def test_rank_takes_the_cheaper_way_within_each_service() -> None:
     frame = priced(
         {"option_id": "a"},  # buying is cheaper by hand: 109,907 against 163,520
         {"option_id": "b", "rent_offer_price_per_card_hour": 1.0},  # rent 81,760
         {"option_id": "c", "rent_offer_price_per_card_hour": np.nan, "server_price": np.nan},
         {"option_id": "d", "feasible": False},
-        {"option_id": "e", "model": "other"},
+        {"option_id": "e", "service": "other"},
     )
     ranked = rank(frame).set_index("option_id")
     assert ranked["way"].tolist() == ["buy", "rent", "", "", "buy"]
@@ -323,7 +332,7 @@ def test_rank_takes_the_cheaper_way_within_each_model() -> None:
 
 def test_equal_costs_rank_by_cards_and_then_by_id() -> None:
     frame = priced({"option_id": "z"}, {"option_id": "y"}, {"option_id": "x"})
-    frame["demand_cards"] = [16.0, 16.0, 12.0]
+    frame["sized_cards"] = [16.0, 16.0, 12.0]
     assert rank(frame).set_index("option_id")["rank"].to_dict() == {"x": 1, "y": 2, "z": 3}
 
 
@@ -335,8 +344,17 @@ MONEY = {
     "annual_discount_rate": st.floats(0, 0.3),
     "residual_share": st.floats(0, 1),
     "electricity_price_per_kwh": st.floats(0.01, 2),
-    "demand_cards": st.integers(1, 200).map(float),
+    "sized_cards": st.integers(1, 200).map(float),
     "horizon_months": st.integers(1, 60).map(float),
+    "rent_price_ratio_per_year": st.integers(70, 120).map(lambda hundredths: hundredths / 100),
+    "rent_term_months": st.sampled_from([0.0, 12.0, 36.0]),
+    "service_life_months": st.integers(6, 72).map(float),
+    "vat_services_ratio": st.sampled_from([0.0, 0.06, 0.2]),
+    "vat_goods_ratio": st.sampled_from([0.0, 0.13, 0.25]),
+    "vat_recoverable_share": st.sampled_from([0.0, 0.5, 1.0]),
+    "staff_fte_per_100_cards": st.sampled_from([0.0, 0.25]),
+    "staff_cost_per_fte_year": st.sampled_from([0.0, 4e5]),
+    "rent_extras_price_per_card_month": st.sampled_from([0.0, 30.0]),
 }
 CASES = st.fixed_dictionaries(MONEY)
 
@@ -359,6 +377,8 @@ def test_scaling_all_prices_scales_both_npvs(case: dict[str, float], factor: flo
         "server_price",
         "electricity_price_per_kwh",
         "colocation_price_per_kw_month",
+        "staff_cost_per_fte_year",
+        "rent_extras_price_per_card_month",
     )
     scaled = {**case, **{name: {**CASE, **case}[name] * factor for name in prices}}
     results = evaluate(priced(case, scaled))[1]

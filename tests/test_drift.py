@@ -9,7 +9,7 @@ import pytest
 
 from reports.catalog.read import read_catalog
 from reports.errors import InputError
-from reports.field.drift import REFERENCES, compare, lines, references
+from reports.field.drift import METRICS, compare, lines, references
 
 HEAD = "name,region,currency,low,mid,high,unit,basis,source,locator,checked_on,note\n"
 
@@ -20,7 +20,7 @@ def an_overlay(folder: Path, name: str, **coefficients: tuple[float, float, floa
     (place / "sources.csv").write_text(
         f"id,title,locator,licence,checked_on\n{name},Own runs,a file,own work,2026-09-30\n", encoding="utf-8"
     )
-    units = {"eta_weights": "ratio", "kernel_floor_us": "us"}
+    units = {"eta_weights": "ratio", "kernel_floor_us": "us", "overhead_base_gib": "GiB"}
     rows = [
         f"{key},global,,{low},{mid},{high},{units[key]},measured,{name},,2026-09-30,\n"
         for key, (low, mid, high) in coefficients.items()
@@ -29,9 +29,51 @@ def an_overlay(folder: Path, name: str, **coefficients: tuple[float, float, floa
     return place
 
 
-def test_every_reference_is_in_the_catalog() -> None:
-    rows = references(read_catalog())
-    assert len(rows) == 2 * len(REFERENCES)
+def test_every_reference_is_in_the_catalog(repository: Path) -> None:
+    asked = (repository / "catalogs" / "measured" / "references.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(references(read_catalog())) == len(METRICS) * len(asked)
+
+
+def test_a_coefficient_of_memory_moves_the_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """8 GiB more of an L40S (44.4 GiB usable, 0.9 of it for the engine, 9 GiB of weights) are about a quarter of its
+    KV room; latencies hardly hear of it."""
+    from reports.cli import run_command
+
+    place = an_overlay(tmp_path, "q3", overhead_base_gib=(7, 8.19, 9))
+    drift = compare([place])
+    by_metric = drift.answers.groupby("metric")["change"].agg(lambda change: change.abs().max())
+    assert by_metric["kv_cache_tokens"] > 0.2
+    assert by_metric["tpot_ms"] < 0.1  # only where memory limits the requests that run
+    assert not drift.within
+    assert run_command(["validate", "--drift", str(place)]) == 1
+    assert "NOT within 10%" in capsys.readouterr().out
+    assert run_command(["validate", "--drift", str(place), "--json"]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert (record["within"], record["limit"]) == (False, 0.1)
+
+
+def test_an_overlay_of_one_card_is_asked_about_that_card(tmp_path: Path) -> None:
+    place = tmp_path / "q3"
+    (place / "measured").mkdir(parents=True)
+    (place / "sources.csv").write_text(
+        "id,title,locator,licence,checked_on\nq3,Own runs,a file,own work,2026-09-30\n", encoding="utf-8"
+    )
+    (place / "assumptions.csv").write_text(
+        HEAD.replace("note", "note,engine,gpu")
+        + "eta_weights,global,,0.5,0.6,0.7,ratio,measured,q3,,2026-09-30,,vllm,l20\n",
+        encoding="utf-8",
+    )
+    unasked = compare([place])
+    assert list(unasked.coefficients["name"]) == ["eta_weights of l20 under vllm"]
+    assert unasked.within  # no typical question is about this card
+    (place / "measured" / "calibration_rows.csv").write_text(
+        "model_name,gpu_name,metric,value,input_tokens,output_tokens,batch_requests,quantization,engine,tensor_parallel\n"
+        "qwen2.5-7b-instruct,l20,tpot_ms,25,512,256,4,fp16,vllm,1\n",
+        encoding="utf-8",
+    )
+    asked = compare([place])
+    assert not asked.within  # weights read a third slower, at four requests most of a step
+    assert asked.answers.loc[~asked.answers["within"], "configuration"].str.contains("1 x l20").all()
 
 
 def test_from_to_and_change(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from reports.cost.lines import LINES, OTHER_COSTS
 from reports.errors import RenderError
 from reports.formulas.meta import info
 from reports.methods import METHODS
+from reports.plan import growth, spares
+from reports.plan.rows import RESULTS, TIMELINE
 from reports.paths import templates_folder
 from reports.render.formats import NOT_AVAILABLE, UNIT_WORDS
 from reports.render.i18n import (
@@ -48,6 +50,9 @@ def messages(repository: Path) -> set[str]:
     for module in pkgutil.iter_modules(reports.formulas.__path__):
         for function in getattr(importlib.import_module(f"reports.formulas.{module.name}"), "FORMULAS", ()):
             found |= {info(function).label, one_line(info(function).doc)}
+    found |= {text for each in spares.PROOF.formulas for text in (info(each).label, one_line(info(each).doc))}
+    found |= {block.title for block in (spares.BLOCK, spares.PROOF, growth.BLOCK)}
+    found |= {row.label for row in (*TIMELINE, *RESULTS)}
     found |= {leaf.label for leaf in LEAVES}
     found |= {UNIT_WORDS.get(unit, unit) for unit in UNITS} - {""} | {"currency/server"}
     for method in METHODS.values():

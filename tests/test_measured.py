@@ -10,7 +10,7 @@ import pytest
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.errors import InputError
-from reports.field import measured, notes, physics
+from reports.field import measured, notes, reading
 from reports.field.names import model_id, quantization_id, version_number
 
 THROUGHPUT = (
@@ -183,14 +183,14 @@ def test_traps(tmp_path: Path, catalog: Catalog) -> None:
 def test_faster_than_the_card_allows(tmp_path: Path, catalog: Catalog) -> None:
     """32e9 bytes over two cards of 3.35e12 bytes a second take 4.8 ms; 3 ms is not possible."""
     path = write(tmp_path / "fast.csv", THROUGHPUT, {"value": "3.001"}, {"value": "15.001"})
-    assert list(physics.load([path], catalog)["trap"]) == ["faster-than-hardware", ""]
+    assert list(reading.load([path], catalog)["trap"]) == ["faster-than-hardware", ""]
 
 
 def test_weights_that_cannot_fit(tmp_path: Path, catalog: Catalog) -> None:
     """65 GB of 16-bit weights on one card of 24 GB."""
     path = write(tmp_path / "big.csv", THROUGHPUT, {"gpu": "RTX 4090", "gpu_mem_gb": "24", "tp": "1", "gpu_count": "1",
                                                     "weight_quant": "bf16", "value": "150.01"})  # fmt: skip
-    assert physics.load([path], catalog)["trap"][0] == "weights-do-not-fit"
+    assert reading.load([path], catalog)["trap"][0] == "weights-do-not-fit"
 
 
 def test_the_shipped_table(catalog: Catalog) -> None:

@@ -21,6 +21,7 @@ from reports.cost.purchases import residual_row
 from reports.errors import InputError
 from reports.facts import COLUMNS as FACT_COLUMNS
 from reports.formulas.meta import info
+from reports.scenario.operations import EngineSettings, Policies
 
 AS_OF = datetime.date(2026, 11, 30)
 
@@ -37,7 +38,7 @@ SERVER = {
 }  # fmt: skip
 OPTION = {
     "option_id": "m.q.card.nvlink", "model": "m", "gpu": "card", "quantization": "q", "interconnect": "nvlink",
-    "feasible": True, "unit_cards": 8.0, "demand_cards": 16.0, "tensor_parallel": 8.0, "data_parallel": 1.0,
+    "feasible": True, "unit_cards": 8.0, "sized_cards": 16.0, "tensor_parallel": 8.0, "data_parallel": 1.0,
 }  # fmt: skip
 
 
@@ -86,6 +87,7 @@ def question(currency: str = "USD", region: str = "us", horizon: int = 36, **pri
     }  # fmt: skip
     return SimpleNamespace(
         name="s", as_of=AS_OF, currency=currency, region=region, assumptions={},
+        policies=Policies(), engine_settings=EngineSettings(), room=None, fleet=(),
         prices=SimpleNamespace(**{**defaults, **prices}), costs=SimpleNamespace(horizon_months=horizon),
     )  # fmt: skip
 
@@ -182,10 +184,10 @@ def test_pipeline_stages_may_sit_in_two_instances() -> None:
 def test_whole_instances_decide_not_the_price_of_a_card() -> None:
     # by hand, 4 cards in stages of 4: eight cards at 2 are 16 an hour, four cards at 3 are 12 an hour
     catalog = book([{"price_per_card_hour": 2.0}, {"instance_cards": 4, "price_per_card_hour": 3.0}])
-    four = chosen(catalog, None, {"tensor_parallel": 4.0, "demand_cards": 4.0})
+    four = chosen(catalog, None, {"tensor_parallel": 4.0, "sized_cards": 4.0})
     assert (four["offer_id"], four["rent_instance_cards"]) == ("offer-1", 4)
     # 8 cards: 16 against 24 an hour
-    assert chosen(catalog, None, {"tensor_parallel": 4.0, "demand_cards": 8.0})["offer_id"] == "offer-0"
+    assert chosen(catalog, None, {"tensor_parallel": 4.0, "sized_cards": 8.0})["offer_id"] == "offer-0"
 
 
 def test_equal_costs_take_the_newer_offer_and_then_the_id() -> None:
@@ -217,14 +219,14 @@ def test_median_and_number_count_eligible_offers_only() -> None:
 
 
 def test_an_infeasible_option_gets_no_offer_and_no_reason() -> None:
-    frame, _, _ = attach(options({"feasible": False, "demand_cards": np.nan}, {}), question(), book())
+    frame, _, _ = attach(options({"feasible": False, "sized_cards": np.nan}, {}), question(), book())
     assert frame["offer_id"].tolist() == ["", "offer-0"]
     assert frame["rent_reason"].tolist() == ["", ""]
 
 
 def test_options_are_priced_each_for_its_own_size_and_stay_in_order() -> None:
     catalog = book([{"instance_cards": 1, "price_per_card_hour": 1.0}, {"price_per_card_hour": 3.0}])
-    before = options({"tensor_parallel": 1.0}, {}, {"tensor_parallel": 1.0, "demand_cards": 3.0})
+    before = options({"tensor_parallel": 1.0}, {}, {"tensor_parallel": 1.0, "sized_cards": 3.0})
     copy = before.copy()
     frame, _, _ = attach(before, question(), catalog)
     assert frame["offer_id"].tolist() == ["offer-0", "offer-1", "offer-0"]

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from result_files import BLOCK, VLLM, refusal, values, write
 
+from reports.catalog.records import Catalog
 from reports.errors import InputError
-from reports.field.readers.detect import read, read_all
+from reports.field.readers.detect import read
 from reports.field.readers.rows import date_of, number
+from reports.field.reading import read_all
 
 LLMPERF = {
     "version": "2023-08-31", "model": "org/m-13b", "num_concurrent_requests": 5, "mean_input_tokens": 550,
@@ -214,12 +216,12 @@ def test_what_is_refused_says_why(tmp_path: Path, content: str | bytes, words: s
     assert str(path) in message
 
 
-def test_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
+def test_all_problems_of_all_files_at_once(tmp_path: Path, catalog: Catalog) -> None:
     good, empty, strange = write(tmp_path, VLLM, "a"), write(tmp_path, "", "b"), write(tmp_path, "hello", "c")
     with pytest.raises(InputError) as caught:
-        read_all([good, empty, strange, tmp_path / "missing", tmp_path])
+        read_all([good, empty, strange, tmp_path / "missing", tmp_path], catalog)
     assert len(caught.value.problems) == 4
-    assert len(read_all([good, good])) == 6
+    assert len(read_all([good, good], catalog)) == 6
 
 
 def test_windows_text_is_read(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from reports.catalog.read import read_catalog
 from reports.field import bands, evidence, score
 from reports.field.measured import frame, shipped
+from reports.field.rules import rule
 
 
 def predicted() -> pd.DataFrame:
@@ -57,9 +58,12 @@ def test_text_lists_what_was_not_answered() -> None:
 
 
 def test_labels() -> None:
-    keys = frozenset({("a", "x", "fp8"), ("b", "y", "fp8")})
+    keys = frozenset({("a", "x", "fp8", "tpot"), ("b", "y", "fp8", "tpot"), ("a", "x", "fp8", "ttft")})
     rows = pd.DataFrame({"model": ["a", "a", "c"], "gpu": ["x", "y", "x"], "quantization": ["fp8", "fp8", "fp8"]})
-    assert list(bands.labels(rows, keys)) == ["measured", "interpolated", "extrapolated"]
+    assert list(bands.labels(rows, keys, "tpot_ms")) == ["measured", "interpolated", "extrapolated"]
+    # the first token was measured on card x alone, throughput nowhere
+    assert list(bands.labels(rows, keys, "ttft_ms")) == ["measured", "extrapolated", "extrapolated"]
+    assert set(bands.labels(rows, keys, "output_tok_s")) == {"extrapolated"}
 
 
 def test_bands_are_the_middle_80_per_cent() -> None:
@@ -73,7 +77,7 @@ def test_bands_are_the_middle_80_per_cent() -> None:
 def test_shipped_bands_widen_with_distance() -> None:
     widths = [high / low for low, high in (bands.band("tpot_ms", "steady", label) for label in bands.LABELS)]
     assert widths == sorted(widths)
-    assert bands.band("nobody measured this", "", "measured") == bands.WIDE
+    assert bands.band("nobody measured this", "", "measured") == (0.4, 2.5)
 
 
 def test_shipped_errors_stay_what_the_page_says(catalog_rows: pd.DataFrame) -> None:
@@ -108,7 +112,7 @@ def test_evidence_prefers_the_same_card_and_model() -> None:
     first = found[(found["option_id"] == "one") & (found["rank"] == 1)].iloc[0]
     assert (first["model"], first["gpu"], first["quantization"]) == ("llama-3.1-70b-instruct", "h200-sxm-141gb", "fp8")
     assert list(banded["label"]) == ["measured", "extrapolated"]
-    assert set(found.groupby("option_id").size()) == {evidence.NEAREST}
+    assert set(found.groupby("option_id").size()) == {int(rule("nearest_rows"))}
     line = banded.iloc[0]
     assert line["tpot_ms_low"] < 20 < line["tpot_ms_high"]
     assert line["cards_needed_low"] <= 8 <= line["cards_needed_high"]

@@ -17,6 +17,8 @@ from reports.constants import ROUNDING_GUARD
 from reports.cost.blocks import CASHFLOW, COST_BLOCKS
 from reports.formulas.meta import Formula, ceil, floor, info
 from reports.methods import METHODS
+from reports.plan import growth, spares
+from reports.plan.rows import RESULTS, TIMELINE
 from reports.render.lint import formula_problems
 from reports.render.translate import UntranslatableFormula, to_excel, to_latex, to_latex_numbers
 
@@ -132,8 +134,9 @@ def test_anything_else_is_refused_by_name(body: str) -> None:
 
 def all_formulas() -> list[Formula]:
     blocks = [block for method in METHODS.values() for block in method.blocks()] + list(COST_BLOCKS)
+    blocks += [spares.BLOCK, spares.PROOF, growth.BLOCK]
     found = [each for block in blocks for each in block.formulas]
-    found += [row.formula for row in CASHFLOW if row.formula is not None]
+    found += [row.formula for row in (*CASHFLOW, *TIMELINE, *RESULTS) if row.formula is not None]
     return list(dict.fromkeys(found))
 
 
@@ -171,6 +174,8 @@ def samples(name: str, random: np.random.Generator, count: int) -> np.ndarray[An
         return random.integers(*((32, 257) if name == "experts" else (1, 9)), count).astype(float)
     if name in ("month", "horizon_months"):
         return random.integers(0, 37, count).astype(float)
+    if name.endswith(("units", "units_needed", "servers")):
+        return random.integers(0, 12, count).astype(float)
     if name.endswith(("parallel", "layers", "experts", "cards", "replicas", "per_token", "_tokens", "heads")):
         return random.integers(0 if name.startswith(("moe", "sparse", "linear")) else 1, 129, count).astype(float)
     if name.startswith(("rocm", "multimodal", "tied", "latent_att", "fp8", "int4", "length_is", "link_is", "units_as")):

@@ -9,13 +9,25 @@ from typing import Any
 import pandas as pd
 
 from reports.catalog.entries import FACTS
-from reports.catalog.records import Catalog, Entry, Fact, Gpu, Host, Link, ModelEntry, Quantization
+from reports.catalog.records import (
+    DAYS,
+    Catalog,
+    Entry,
+    Fact,
+    Gpu,
+    Host,
+    Link,
+    LoadProfile,
+    ModelEntry,
+    Quantization,
+)
 from reports.catalog.select import UnknownName, find
 from reports.strict_yaml import did_you_mean
 
 KINDS: dict[str, str] = {
     "gpu": "gpus", "model": "models", "quantization": "quantizations", "engine": "engines", "host": "hosts",
-    "link": "links", "assumption": "assumptions", "source": "sources", "rental": "rental", "purchase": "purchase",
+    "link": "links", "profile": "profiles", "lengths": "lengths",
+    "assumption": "assumptions", "source": "sources", "rental": "rental", "purchase": "purchase",
     "api": "api", "exchange": "exchange",
 }  # fmt: skip
 """Word on the command line -> attribute of the Catalog."""
@@ -27,6 +39,8 @@ _LIST_FACTS: dict[str, tuple[str, ...]] = {
     "engine": ("engine_time_factor", "engine_ttft_offset_ms"),
     "host": ("server_cards", "server_power_kw"),
     "link": (),
+    "profile": (),
+    "lengths": ("input_mean_tokens", "input_p95_tokens", "output_mean_tokens", "output_p95_tokens"),
 }
 
 
@@ -62,6 +76,8 @@ def _row(catalog: Catalog, kind: str, entry: Entry) -> dict[str, object]:
         row |= {"gpus": ", ".join(sorted(gpu.id for gpu in catalog.gpus.values() if gpu.host == entry.id))}
     elif isinstance(entry, Link):
         row |= {"kind": entry.kind, "cards": ", ".join(map(str, sorted(entry.points)))}
+    elif isinstance(entry, LoadProfile):
+        row |= {"mean_share_of_peak": entry.mean_share, "basis": entry.basis, "source": entry.source}
     row |= {name: entry.value(name) for name in _LIST_FACTS[kind]}
     facts = [fact for _, fact in all_facts(entry)]
     row["unconfirmed_facts"] = sum(not fact.confirmed for fact in facts)
@@ -77,6 +93,12 @@ def all_facts(entry: Entry) -> list[tuple[str, Fact]]:
     if isinstance(entry, Link):
         for cards, point in sorted(entry.points.items()):
             found += [(f"{cards} cards: {name}", fact) for name, fact in point.items()]
+    if isinstance(entry, LoadProfile):
+        known = (entry.basis, entry.source, entry.at, entry.basis != "judgement", "medium")
+        found.append(("mean over the peak", Fact(entry.mean_share, None, None, *known)))
+        for index, day in enumerate(DAYS):
+            peak = max(entry.shares[index * 24 : index * 24 + 24])
+            found.append((f"highest hour of {day}", Fact(peak, None, None, *known)))
     return found
 
 

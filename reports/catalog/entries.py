@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.catalog import schema
+from reports.catalog.profiles import LEAST_FACTS, length_mix, load_profile
 from reports.catalog.records import (
     EXTRA_FACTS,
     Engine,
@@ -48,7 +49,7 @@ REQUIRED: dict[str, set[str]] = {
     - set(CHOSEN_FACT)
     - OPTIONAL_GPU_FACTS
     for scope in EXTRA_FACTS
-} | {"host": {"server_cards"}, "link": {"allreduce_alpha_us", "allreduce_bus_gb_per_s"}}
+} | {"lengths": LEAST_FACTS, "host": {"server_cards"}, "link": {"allreduce_alpha_us", "allreduce_bus_gb_per_s"}}
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Facts:
                 self.problem(path, "is out of order", read=read_as, expected="low <= value <= high")
         if raw.value == 0 and (unit in _POSITIVE_UNITS or name in _POSITIVE):
             self.problem(path, "is impossible", read="0", expected=f"more than 0 {unit}")
-        if unit in _WHOLE_UNITS and raw.value != int(raw.value):
+        if unit in _WHOLE_UNITS and raw.value != int(raw.value) and "_mean_" not in name:
             self.problem(path, "is impossible", read=f"{raw.value:g}", expected=f"a whole number of {unit}")
         if unit == "flag" and raw.value not in (0, 1):
             self.problem(path, "is impossible", read=f"{raw.value:g}", expected="0 or 1")
@@ -229,6 +230,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("engines", "engine", schema.EngineFile, _engine),
     Kind("hosts", "host", schema.HostFile, _host),
     Kind("links", "link", schema.LinkFile, _link),
+    Kind("profiles/load", "profile", schema.LoadProfileFile, load_profile),
+    Kind("profiles/lengths", "lengths", schema.LengthMixFile, length_mix),
 )
 
 

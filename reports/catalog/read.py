@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from reports.catalog.entries import KINDS, Read, read_entries
-from reports.catalog.records import Assumption, Catalog, Entry, Fact, Gpu, Link, Quantization, Source
+from reports.catalog.records import Assumption, Catalog, Entry, Fact, Gpu, Link, LoadProfile, Quantization, Source
 from reports.catalog.select import names_of
 from reports.catalog.tables import KEYS, TABLES, Known, Line, read_table
-from reports.columns import LEAVES
+from reports.columns import CALIBRATED, LEAF, LEAVES
 from reports.errors import InputError, Problem
 from reports.paths import catalogs_folder
 from reports.strict_yaml import did_you_mean
@@ -26,7 +26,7 @@ PRICES = ("prices/rental.csv", "prices/purchase.csv", "prices/api.csv", "prices/
 INTERPOLATED = {"residual_share"}
 """Assumptions that are not rows: made from rows at two horizons."""
 
-_OTHER = {"README.md", "links/curves.csv", "measured", "profiles", "schema"}
+_OTHER = {"README.md", "links/curves.csv", "measured", "schema"}
 """What else may lie in a catalog folder; read by other parts of the program, or by people."""
 
 
@@ -38,6 +38,7 @@ class _Reading:
     sources: dict[str, Source] = field(default_factory=dict)
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     assumption_places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    calibrated: dict[tuple[str, str, str], Assumption] = field(default_factory=dict)
     prices: dict[str, list[Line]] = field(default_factory=lambda: {table: [] for table in PRICES})
     files: list[tuple[str, str]] = field(default_factory=list)
     unreadable: dict[str, set[str]] = field(default_factory=lambda: {kind.scope: set() for kind in KINDS})
@@ -46,7 +47,7 @@ class _Reading:
     problems: list[Problem] = field(default_factory=list)
 
     def ids(self) -> Known:
-        return Known(self.named_sources(), self.named("gpu"), self.named("model"))
+        return Known(self.named_sources(), self.named("gpu"), self.named("model"), self.named("engine"))
 
     def named_sources(self) -> dict[str, object]:
         return {**self.sources, **dict.fromkeys(self.mentioned["sources.csv"])}
@@ -84,7 +85,10 @@ def read_catalog(overlays: Iterable[str | Path] = (), *, folder: str | Path | No
         engines=entries["engine"],
         hosts=entries["host"],
         links=entries["link"],
+        profiles=entries["profile"],
+        lengths=entries["lengths"],
         assumptions=reading.assumptions,
+        calibrated=reading.calibrated,
         sources=reading.sources,
         rental=frames["prices/rental.csv"],
         purchase=frames["prices/purchase.csv"],
@@ -107,6 +111,10 @@ def _read_folder(folder: Path, label: str, reading: _Reading) -> None:
             reading.entries[kind.scope][each.entry.id] = each
     for line in read_table(folder, "assumptions.csv", label, reading.ids(), problems):
         row = Assumption(**line.row)
+        if row.engine or row.gpu:
+            problems.extend(_wrong_scope(row, line))
+            reading.calibrated[row.name, row.engine, row.gpu] = row
+            continue
         reading.assumptions[row.name, row.region] = row
         reading.assumption_places[row.name, row.region] = (line.file, line.line)
     for table in PRICES:
@@ -117,6 +125,20 @@ def _read_folder(folder: Path, label: str, reading: _Reading) -> None:
         if path.suffix in (".yaml", ".csv") and path.is_file():
             name = label + path.relative_to(folder).as_posix()
             reading.files.append((name, hashlib.sha256(path.read_bytes()).hexdigest()))
+
+
+def _wrong_scope(row: Assumption, line: Line) -> Iterator[Problem]:
+    """A coefficient of one card under one engine: which may be, in which unit, and where."""
+    if row.name not in CALIBRATED:
+        yield Problem(line.file, "does not depend on the card", line.line, where=row.name,
+                      expected=f"no engine and no gpu, or one of {', '.join(CALIBRATED)}")
+        return
+    if not (row.engine and row.gpu) or row.region != "global":
+        yield Problem(line.file, "names a part of what it was measured on", line.line, where=row.name,
+                      expected="an engine, a gpu, and the region global")
+    if row.unit != LEAF[row.name].unit:
+        yield Problem(line.file, "has another unit than the formulas", line.line, where=row.name,
+                      read=f'"{row.unit}"', expected=f'"{LEAF[row.name].unit}"')
 
 
 def _first_column(path: Path) -> set[str]:
@@ -136,7 +158,7 @@ def _strangers(folder: Path, label: str) -> Iterator[Problem]:
         hidden = any(part.startswith(".") for part in relative.parts)
         if path.is_dir() or hidden or name in known or relative.parts[0] in _OTHER:
             continue
-        if len(relative.parts) == 2 and relative.parts[0] in kinds and path.suffix == ".yaml":
+        if relative.parent.as_posix() in kinds and path.suffix == ".yaml":
             continue
         first = relative.parts[0] if relative.parts[0] not in (*kinds, "prices") else name
         yield Problem(label + name, "is not part of a catalog", expected=", ".join([*kinds, "prices"]),
@@ -185,10 +207,9 @@ def _check_references(reading: _Reading) -> None:
                     _note(reading, each, path, f"unknown {scope}", read=f'"{name}"', hint=did_you_mean(name, known))
             if isinstance(each.entry, Gpu):
                 _check_link_kinds(reading, each, each.entry)
-            source = each.entry.quality.source if isinstance(each.entry, Quantization) else ""
-            if source and source not in sources:
-                _note(reading, each, ("quality", "source"), "unknown source", read=f'"{source}"',
-                      hint=did_you_mean(source, sources))
+            for path, source in _more_sources(each.entry):
+                if source and source not in sources:
+                    _note(reading, each, path, "unknown source", read=f'"{source}"', hint=did_you_mean(source, sources))
 
 
 def _check_link_kinds(reading: _Reading, each: Read, gpu: Gpu) -> None:
@@ -207,6 +228,14 @@ def _facts(entry: Entry) -> Iterator[tuple[KeyPath, Fact]]:
     if isinstance(entry, Link):
         for cards, point in entry.points.items():
             yield from ((("points", str(cards), name), fact) for name, fact in point.items())
+
+
+def _more_sources(entry: Entry) -> Iterator[tuple[KeyPath, str]]:
+    """Sources that are named beside the facts."""
+    if isinstance(entry, Quantization):
+        yield ("quality", "source"), entry.quality.source
+    if isinstance(entry, LoadProfile):
+        yield ("source",), entry.source
 
 
 def _references(entry: Entry) -> Iterator[tuple[KeyPath, str, str]]:

@@ -18,13 +18,23 @@ STATUSES: tuple[str, ...] = ("ok", "outlier", "suspect", "older", "superseded")
 PURCHASE_KINDS: tuple[str, ...] = ("server", "card", "baseboard", "rack")
 SEGMENTS: tuple[str, ...] = ("hyperscaler", "neocloud", "marketplace", "domestic-cloud", "domestic-monthly", "contract")
 
+DAYS: tuple[str, ...] = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+LENGTH_FACTS: tuple[str, ...] = ("mean", "p25", "p50", "p75", "p90", "p95", "p99", "max")
+"""What may be known about the lengths of prompts, or of answers."""
+
 EXTRA_FACTS: dict[str, dict[str, str]] = {
     "gpu": {"link_total_gb_per_s": "GB/s", "peak_int4_tops": "TOP/s"},
     "model": {"active_parameters_b": "1e9"},
     "quantization": {},
     "engine": {},
-    "host": {},
+    "host": {"server_rack_units": "rack units"},
     "link": {},
+    "profile": {},
+    "lengths": {
+        **{f"{end}_{name}_tokens": "tokens" for end in ("input", "output") for name in LENGTH_FACTS},
+        "interarrival_scv": "ratio",
+        "prefix_hit_share": "ratio",
+    },
 }
 """Facts an entry may carry that no formula reads: kind -> name -> unit. All others are leaves of reports.columns."""
 
@@ -137,6 +147,40 @@ class Link(Entry):
 
 
 @dataclass(frozen=True)
+class LoadProfile(Entry):
+    """How the load runs through the week. ``facts`` is empty."""
+
+    shares: tuple[float, ...] = ()
+    """Load of each hour of the week over the peak, 168 numbers, Monday 0 h first; the largest is 1."""
+
+    @property
+    def mean_share(self) -> float:
+        """Mean load over the peak."""
+        return sum(self.shares) / len(self.shares)
+
+    basis: str = "judgement"
+    source: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class LengthMix(Entry):
+    """How long prompts and answers of one kind of use are: facts such as ``input_p95_tokens``."""
+
+    @property
+    def stated(self) -> Mapping[str, Mapping[str, float]]:
+        """``{"input": {"mean": …, "p95": …}, "output": …}`` with what is known."""
+        return {
+            end: {
+                name: self.facts[f"{end}_{name}_tokens"].value
+                for name in LENGTH_FACTS
+                if f"{end}_{name}_tokens" in self.facts
+            }
+            for end in ("input", "output")
+        }
+
+
+@dataclass(frozen=True)
 class Assumption:
     """One arguable number: low, mid and high, and why."""
 
@@ -152,6 +196,9 @@ class Assumption:
     locator: str
     checked_on: str
     note: str
+    engine: str = ""
+    gpu: str = ""
+    """Engine and card that a calibration measured it on; both blank: it holds for all."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +228,10 @@ class Catalog:
     purchase: pd.DataFrame
     api: pd.DataFrame
     exchange: pd.DataFrame
+    calibrated: Mapping[tuple[str, str, str], Assumption] = field(default_factory=dict)
+    """(coefficient, engine, card) -> the value that an overlay measured for this pair."""
+    profiles: Mapping[str, LoadProfile] = field(default_factory=dict)
+    lengths: Mapping[str, LengthMix] = field(default_factory=dict)
     files: tuple[tuple[str, str], ...] = ()
     """(relative path, SHA-256) of every file read, in the order read."""
     overlays: tuple[str, ...] = ()

@@ -105,6 +105,18 @@ class LinkFile(EntryFile):
     points: dict[str, Facts] = Field(description="number of cards -> facts")
 
 
+class LoadProfileFile(EntryFile):
+    """catalogs/profiles/load/<id>.yaml"""
+
+    shares: dict[str, tuple[float, ...]] = Field(
+        min_length=1, description="every_day, weekday, weekend or a weekday -> 24 numbers, from 0 h on"
+    )
+
+
+class LengthMixFile(EntryFile):
+    """catalogs/profiles/lengths/<id>.yaml"""
+
+
 File = TypeVar("File", bound=EntryFile)
 
 
@@ -152,6 +164,7 @@ _EMPTY: dict[Any, Any] = {
     tuple[ComputeType, ...]: ("16bit",),
     QualityFile: QualityFile.model_construct(text="", basis="judgement", source=""),
     dict[str, Facts]: {},
+    dict[str, tuple[float, ...]]: {},
     Literal["nvlink", "pcie"]: "pcie",
 }
 """What stands for a required value of each type that cannot be used; text is empty."""

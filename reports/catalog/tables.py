@@ -59,6 +59,7 @@ TABLES: dict[str, dict[str, Cell]] = {
         "name": _TEXT, "region": Cell("choice", choices=REGIONS), "currency": Cell("choice", "", CURRENCIES),
         "low": Cell("number"), "mid": Cell("number"), "high": Cell("number"), "unit": _TEXT, "basis": _BASIS,
         "source": _SOURCE, "locator": _NOTE, "checked_on": _DATE, "note": _NOTE,
+        "engine": Cell("engine", default=""), "gpu": Cell("gpu", default=""),
     },
     "prices/rental.csv": {
         "offer_id": _TEXT, "gpu": Cell("gpu", default=""), "gpu_name": _NOTE, "provider": _TEXT,
@@ -89,7 +90,7 @@ TABLES: dict[str, dict[str, Cell]] = {
 
 KEYS: dict[str, tuple[str, ...]] = {
     "sources.csv": ("id",),
-    "assumptions.csv": ("name", "region"),
+    "assumptions.csv": ("name", "region", "engine", "gpu"),
     "prices/rental.csv": ("offer_id",),
     "prices/purchase.csv": ("purchase_id",),
     "prices/exchange.csv": ("base", "quote", "as_of"),
@@ -106,6 +107,7 @@ class Known:
     sources: Mapping[str, object]
     gpus: Mapping[str, object]
     models: Mapping[str, object]
+    engines: Mapping[str, object]
 
 
 class _Table:
@@ -186,7 +188,7 @@ class _Table:
         elif cell.kind == "term" and not _is_term(text):
             self.problem("is not a rental term", where=name, read=f'"{text}"',
                          expected="on-demand, spot, or reserved- with months or years, such as reserved-1y")
-        elif cell.kind in ("source", "gpu", "model"):
+        elif cell.kind in ("source", "gpu", "model", "engine"):
             ids: Mapping[str, object] = getattr(self.known, f"{cell.kind}s")
             if text not in ids:
                 self.problem(f"unknown {cell.kind}", where=name, read=f'"{text}"', hint=did_you_mean(text, ids))

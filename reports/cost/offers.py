@@ -13,6 +13,7 @@ import pandas as pd
 
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
+from reports.catalog.select import assumption
 from reports.columns import LEAF
 from reports.constants import MONTHS_PER_YEAR
 from reports.cost import eligibility, purchases
@@ -23,19 +24,17 @@ from reports.scenario.schema import Scenario
 
 Reason = Callable[[str, float], tuple[str, dict[str, object]]]
 
-SPREAD_WARNING_RATIO = 3
-"""Eligible offers that differ by more than this are named on the cover; it changes no number."""
-
 OLD_OFFERS = "Rents older than half of the {limit_days} days allowed: {cards}."
 WIDE_SPREADS = "Eligible rents of a card differ more than {ratio_limit} times: {cards}."
 LONG_TERMS = "Rents that bind for longer than the horizon of {horizon_months} months: {cards}."
 
-_CASE = ["gpu", "stage_cards", "demand_cards"]
+_CASE = ["gpu", "stage_cards", "sized_cards"]
 """Options that agree in these rent the same."""
 
 _NUMBERS: dict[str, str] = {
     "price_per_card_hour": "rent_offer_price_per_card_hour",
     "instance_cards": "rent_instance_cards",
+    "term_months": "rent_term_months",
     "rate": "rent_offer_exchange_rate",
     "median_price": "rent_median_price_per_card_hour",
     "offers": "rent_offers",
@@ -82,7 +81,7 @@ def attach(options: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> tuple
     rows = [*_facts(best, scenario, catalog), *bought, residual]
     facts = pd.DataFrame(rows, columns=list(FACT_COLUMNS))
     facts = facts.drop_duplicates(["scope", "key", "column"], ignore_index=True)
-    return frame, facts, (*_warnings(best, scenario), *bought_warnings)
+    return frame, facts, (*_warnings(best, scenario, catalog), *bought_warnings)
 
 
 def _wanted(frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +91,7 @@ def _wanted(frame: pd.DataFrame) -> pd.DataFrame:
             "stage_cards": rent.stage_cards(
                 frame["tensor_parallel"].to_numpy(dtype=float), frame["data_parallel"].to_numpy(dtype=float)
             ),
-            "demand_cards": frame["demand_cards"].to_numpy(dtype=float),
+            "sized_cards": frame["sized_cards"].to_numpy(dtype=float),
             "feasible": frame["feasible"].to_numpy(dtype=bool),
         }
     )
@@ -107,7 +106,7 @@ def cheapest(wanted: pd.DataFrame, eligible: pd.DataFrame, scenario: Scenario, c
     priced = _in_currency(eligible[eligible["gpu"].isin(cases["gpu"])], scenario, catalog)
     pairs = cases.merge(priced.astype({"gpu": object}), on="gpu")
     pairs = pairs[pairs["instance_cards"] >= pairs["stage_cards"]]
-    instances = rent.rented_instances(pairs["demand_cards"], pairs["instance_cards"], pairs["stage_cards"])
+    instances = rent.rented_instances(pairs["sized_cards"], pairs["instance_cards"], pairs["stage_cards"])
     cards = rent.rented_cards(instances, pairs["instance_cards"])
     pairs = pairs.assign(cards=cards, amount=rent.rent_amount_per_month(cards, pairs["price"]))
     market = pairs.groupby(_CASE, sort=False)
@@ -117,6 +116,7 @@ def cheapest(wanted: pd.DataFrame, eligible: pd.DataFrame, scenario: Scenario, c
         least_price=market["price"].transform("min"),
         most_price=market["price"].transform("max"),
         oldest_as_of=market["as_of"].transform("min"),
+        term_months=pairs["term"].astype(str).map(term_months).astype(float),
         market=pairs["gpu"].astype(str) + "@" + pairs["stage_cards"].astype(int).astype(str),
         exchange_id=pairs["currency"].astype(str) + "/" + scenario.currency,
     )
@@ -157,7 +157,9 @@ def _facts(best: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> Iterable
         price = {"value": row["price_per_card_hour"], "unit": f"{row['currency']}/card-h"}
         cards = {"value": float(row["instance_cards"]), "unit": LEAF["rent_instance_cards"].unit}
         yield {**offer, "column": "rent_offer_price_per_card_hour", **price}
+        months = {"value": float(row["term_months"]), "unit": LEAF["rent_term_months"].unit}
         yield {**offer, "column": "rent_instance_cards", **cards}
+        yield {**offer, "column": "rent_term_months", **months}
         yield {
             **common, "scope": "market", "key": row["market"], "column": "rent_median_price_per_card_hour",
             "value": row["median_price"], "unit": LEAF["rent_median_price_per_card_hour"].unit, "basis": "derived",
@@ -172,17 +174,17 @@ def _day(as_of: object) -> str:
     return str(as_of)[:10]
 
 
-def _warnings(best: pd.DataFrame, scenario: Scenario) -> Warnings:
+def _warnings(best: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> Warnings:
     """At most one sentence of each kind, naming its cards."""
     limit, horizon = scenario.prices.max_age_days, scenario.costs.horizon_months
-    months = best["term"].astype(str).map(term_months)
+    months = best["term_months"]
     ratio = best["most_price"] / best["least_price"]
+    spread = assumption(catalog, "rent_spread_warning_ratio", scenario.region).mid
     found = (
         (OLD_OFFERS, {"limit_days": limit}, best["age_days"].where(best["age_days"] * 2 > limit), DAYS),
         (LONG_TERMS, {"horizon_months": horizon}, months.where(months > horizon), MONTHS),
         (
-            WIDE_SPREADS, {"ratio_limit": SPREAD_WARNING_RATIO},
-            ratio.where(ratio > SPREAD_WARNING_RATIO).round(1), TIMES,
+            WIDE_SPREADS, {"ratio_limit": f"{spread:g}"}, ratio.where(ratio > spread).round(1), TIMES,
         ),
     )  # fmt: skip
     gpus = best["gpu"].astype(str)

@@ -12,8 +12,10 @@ import pandas as pd
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
 from reports.columns import LEAF
+from reports.cost import room
 from reports.cost.quotes import DAYS, Warnings, ages, exchange_row, worst_first
 from reports.facts import assumption_row, fact_row
+from reports.formulas import buy
 from reports.scenario.schema import Scenario
 
 HOST_SHARE = "pcie_host_price_per_server"
@@ -28,6 +30,7 @@ REASONS: dict[str, str] = {
     "no-host-power": "The catalog has no power figure for the server {host}.",
     "no-purchase-price": "No price of a server or card of {gpu} is on file.",
     "purchase-later": "All {prices} purchase prices of {gpu} are dated after {as_of}.",
+    **room.REASONS,
 }
 """Why a purchase has no price: code -> sentence with the numbers that ``buy_reason_values`` holds."""
 
@@ -87,6 +90,7 @@ def attach(
     }
     for column, values in columns.items():
         result[column] = [values[gpu] for gpu in gpus]
+    result = room.refuse(result, scenario, catalog)
     rows = [row for each in chosen.values() for row in _facts(each, catalog)]
     rows += [exchange_row(currency, scenario, catalog) for currency in sorted(rate)]
     feasible = set(gpus[frame["feasible"].to_numpy(dtype=bool)])
@@ -199,14 +203,17 @@ def residual_row(scenario: Scenario, catalog: Catalog) -> dict[str, object]:
     """The facts row of ``residual_share`` at the scenario's horizon: linear between two assumptions."""
     rows = [assumption_row(name, scenario, catalog) for _, name in RESIDUAL_POINTS]
     months = [month for month, _ in RESIDUAL_POINTS]
+    life = float(assumption_row("service_life_months", scenario, catalog)["value"])  # type: ignore[arg-type]
+    horizon = float(scenario.costs.horizon_months)
+    age = horizon - life * float(buy.renewal_times(horizon, life))  # of the servers that are there at the end
 
     def at_horizon(bound: str) -> float:
-        return float(np.interp(scenario.costs.horizon_months, months, [float(row[bound]) for row in rows]))  # type: ignore[arg-type]
+        return float(np.interp(age, months, [float(row[bound]) for row in rows]))  # type: ignore[arg-type]
 
     names = " and ".join(f"{name} ({row['value']:g})" for (_, name), row in zip(RESIDUAL_POINTS, rows, strict=True))
     return {
         **rows[0], "column": "residual_share", "value": at_horizon("value"), "low": at_horizon("low"),
         "high": at_horizon("high"), "basis": "derived", "unit": LEAF["residual_share"].unit, "live": True,
         "confirmed": all(row["confirmed"] for row in rows),
-        "note": f"linear between {names} at {scenario.costs.horizon_months} months, constant outside them",
+        "note": f"linear between {names} at an age of {age:g} months, constant outside them",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Totals over the winners of all models: sums of their columns, and nothing else."""
+"""Totals over the winners of all services: sums of their columns, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pandas as pd
 class Totals:
     """What the recommendation as a whole needs."""
 
-    models: int
-    models_rented: int
-    models_bought: int
+    services: int
+    services_rented: int
+    services_bought: int
     cards_rented: float
     cards_bought: float
     servers_bought: float
@@ -25,9 +25,9 @@ def totals(winners: pd.DataFrame) -> Totals:
     """Sums over the winning options, each counted by the way it gets its cards."""
     rented, bought = winners[winners["way"] == "rent"], winners[winners["way"] == "buy"]
     return Totals(
-        models=len(winners),
-        models_rented=len(rented),
-        models_bought=len(bought),
+        services=len(winners),
+        services_rented=len(rented),
+        services_bought=len(bought),
         cards_rented=float(rented["rented_cards"].sum()),
         cards_bought=float(bought["bought_cards"].sum()),
         servers_bought=float(bought["servers_needed"].sum()),

@@ -8,8 +8,8 @@ import pandas as pd
 
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
-from reports.field.physics import load
 from reports.field.predict import predict
+from reports.field.reading import load
 from reports.field.score import prepare, table
 from reports.paths import catalogs_folder
 

@@ -1,33 +1,37 @@
-"""Compares two calibrations: which coefficient moved, and what that does to typical answers."""
+"""Compares two calibrations: which coefficient moved, and what that does to typical answers and to those measured."""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
+from reports.columns import LEAF
 from reports.errors import InputError, Problem
-from reports.field.measured import frame
+from reports.field.canonical import frame
+from reports.field.own import own_rows
 from reports.field.predict import predict
+from reports.field.rules import rule
+from reports.paths import catalogs_folder
 
-WITHIN = 0.10
-"""A quarter's calibration is expected to agree with the last to 10 %."""
+METRICS = {"tpot_ms": "steady", "ttft_ms": "steady", "output_tok_s": "offline", "kv_cache_tokens": "log"}
+"""What a reference question is asked: metric -> how the requests start."""
 
-REFERENCES: tuple[tuple[str, str, str, int, int, int, int], ...] = (
-    ("llama-3.1-8b-instruct", "l40s", "fp8", 1, 1024, 256, 16),
-    ("llama-3.1-8b-instruct", "h100-sxm5-80gb", "fp16", 1, 1024, 256, 64),
-    ("qwen2.5-32b-instruct", "a100-sxm4-80gb", "int4", 1, 2048, 512, 16),
-    ("llama-3.3-70b-instruct", "h100-sxm5-80gb", "fp8", 4, 2048, 512, 64),
-    ("qwen3-30b-a3b", "h200-sxm-141gb", "fp8", 1, 4096, 512, 64),
-    ("deepseek-v3", "h200-sxm-141gb", "fp8", 8, 4096, 1024, 128),
-)
-"""Typical questions: model, card, weight format, cards, input and output tokens, requests together."""
+OWN_QUESTIONS = 20
+"""Most set-ups of the overlays' own measurements that are asked beside the reference questions."""
+
+SET_UP = [
+    "model", "gpu", "quantization", "engine", "tensor_parallel", "data_parallel", "pipeline_parallel", "gpu_count",
+    "kv_bytes_per_element", "interconnect", "memory_utilisation",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ def compare(overlays: Sequence[Path]) -> Drift:
 
 
 def _coefficients(before: Catalog, after: Catalog) -> pd.DataFrame:
+    """Every assumption and engine fact that differs, those of one card under one engine named with them."""
     rows = []
     old = {name: (each.low, each.mid, each.high, each.unit) for (name, region), each in before.assumptions.items()
            if region == "global"}  # fmt: skip
@@ -77,6 +82,10 @@ def _coefficients(before: Catalog, after: Catalog) -> pd.DataFrame:
                 fact.value if low is None else low, fact.value, fact.value if high is None else high, ""
             )  # fmt: skip
             new[f"{name}:{engine}"] = after.engines[engine].value(name)
+    for name, engine, gpu in {**before.calibrated, **after.calibrated}:
+        stands, follows = (_of_pair(each, name, engine, gpu) for each in (before, after))
+        label = f"{name} of {gpu} under {engine}"
+        old[label], new[label] = stands, follows[1]
     for name, (low, mid, high, unit) in old.items():
         value = new.get(name, math.nan)
         if value != mid:
@@ -85,39 +94,75 @@ def _coefficients(before: Catalog, after: Catalog) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "unit", "before", "after", "change", "inside"])
 
 
+def _of_pair(catalog: Catalog, name: str, engine: str, gpu: str) -> tuple[float, float, float, str]:
+    """Low, value, high and unit of a coefficient for one card under one engine."""
+    row = catalog.calibrated.get((name, engine, gpu)) or catalog.assumptions.get((name, "global"))
+    if row is not None:
+        return row.low, row.mid, row.high, row.unit
+    fact = catalog.engines[engine].facts[name]
+    low, high = (fact.value if bound is None else bound for bound in (fact.low, fact.high))
+    return low, fact.value, high, LEAF[name].unit
+
+
 def references(catalog: Catalog) -> pd.DataFrame:
-    """The typical questions as rows, those whose model and card are in the catalog, under vLLM."""
-    made = []
-    for model, gpu, quantization, cards, inputs, outputs, batch in REFERENCES:
-        if model not in catalog.models or gpu not in catalog.gpus or quantization not in catalog.quantizations:
-            continue
-        made.append({
-            "model": model, "gpu": gpu, "quantization": quantization, "engine": "vllm", "tensor_parallel": cards,
-            "data_parallel": 1, "pipeline_parallel": 1, "gpu_count": cards, "kv_bytes_per_element": 2,
-            "input_tokens": inputs, "output_tokens": outputs, "batch_requests": batch, "start": "steady",
-        })  # fmt: skip
-    rows = [{**each, "metric": metric} for each in made for metric in ("tpot_ms", "ttft_ms")]
-    return frame(rows)
+    """The typical questions as rows, those whose model, card, format and engine are in the catalog."""
+    with (catalogs_folder() / "measured" / "references.csv").open(encoding="utf-8", newline="") as file:
+        asked = [
+            {
+                "model": row["model"], "gpu": row["gpu"], "quantization": row["quantization"], "engine": row["engine"],
+                "tensor_parallel": row["cards"], "gpu_count": row["cards"], "kv_bytes_per_element": 2,
+                "input_tokens": row["input_tokens"], "output_tokens": row["output_tokens"],
+                "batch_requests": row["requests"],
+            }
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+    known = {"model": catalog.models, "gpu": catalog.gpus, "quantization": catalog.quantizations,
+             "engine": catalog.engines}  # fmt: skip
+    return _questions(row for row in asked if all(row[name] in entries for name, entries in known.items()))
+
+
+def _questions(asked: Iterator[dict[str, Any]]) -> pd.DataFrame:
+    """Each set-up with every metric."""
+    alone: dict[str, Any] = {"data_parallel": 1, "pipeline_parallel": 1}
+    return frame(
+        [{**alone, **each, "metric": metric, "start": start} for each in asked for metric, start in METRICS.items()]
+    )
+
+
+def own_questions(*catalogs: Catalog) -> pd.DataFrame:
+    """Set-ups that the overlays themselves measured, each with the load that was run most."""
+    rows = pd.concat([own_rows(each) for each in catalogs], ignore_index=True)
+    rows = rows[(rows["problem"] == "") & (rows["trap"] == "") & (rows["use"] == "fit")]
+    asked = []
+    for key, part in rows.groupby(SET_UP, dropna=False, sort=False):
+        load = part.dropna(subset=["input_tokens", "output_tokens", "batch_requests"])
+        load = load[["input_tokens", "output_tokens", "batch_requests"]].value_counts().head(1).reset_index()
+        asked.append({**dict(zip(SET_UP, key, strict=True)), **(load.iloc[0, :3].to_dict() if len(load) else {})})
+    return _questions(iter(asked[:OWN_QUESTIONS]))
 
 
 def _answers(before: Catalog, after: Catalog) -> pd.DataFrame:
-    rows = references(before)
+    rows = pd.concat([references(before), own_questions(before, after)], ignore_index=True)
+    rows = rows.drop_duplicates([*SET_UP, "input_tokens", "output_tokens", "batch_requests", "metric"])
     with np.errstate(all="ignore"):  # a question without a first token divides by nothing
         old, new = predict(rows, before)["predicted"], predict(rows, after)["predicted"]
     found = pd.DataFrame({
-        "configuration": [
-            f"{row.model} {row.quantization}, {row.gpu_count:.0f} x {row.gpu}, {row.batch_requests:.0f} requests of "
-            f"{row.input_tokens:.0f} + {row.output_tokens:.0f} tokens"
-            for row in rows.itertuples()
-        ],
-        "metric": rows["metric"],
-        "before": old,
+        "configuration": [_in_words(row) for row in rows.itertuples()], "metric": rows["metric"], "before": old,
         "after": new,
     })  # fmt: skip
     found = found.dropna(subset=["before", "after"]).reset_index(drop=True)
     found["change"] = found["after"] / found["before"] - 1
-    found["within"] = found["change"].abs() <= WITHIN
+    found["within"] = found["change"].abs() <= rule("drift_limit")
     return found
+
+
+def _in_words(row: Any) -> str:
+    server = f"{row.model} {row.quantization}, {row.gpu_count:.0f} x {row.gpu}, {row.engine}"
+    if row.metric == "kv_cache_tokens":
+        return server
+    lengths = f"{row.input_tokens:.0f} + {row.output_tokens:.0f} tokens"
+    load = "as many requests as fit" if row.metric == "output_tok_s" else f"{row.batch_requests:.0f} requests"
+    return f"{server}, {load} of {lengths}"
 
 
 def record(drift: Drift) -> dict[str, object]:
@@ -126,7 +171,7 @@ def record(drift: Drift) -> dict[str, object]:
         "before": drift.before,
         "after": drift.after,
         "within": drift.within,
-        "limit": WITHIN,
+        "limit": rule("drift_limit"),
         "coefficients": drift.coefficients.to_dict("records"),
         "answers": drift.answers.to_dict("records"),
     }
@@ -134,6 +179,7 @@ def record(drift: Drift) -> dict[str, object]:
 
 def lines(drift: Drift) -> list[str]:
     """The comparison in words, for a terminal."""
+    limit = rule("drift_limit")
     made = [f"{drift.before} -> {drift.after}"]
     if drift.coefficients.empty:
         made.append("no coefficient moved")
@@ -143,12 +189,12 @@ def lines(drift: Drift) -> list[str]:
             f"  {row.name}: {row.before:.4g} -> {row.after:.4g} {row.unit} ({row.change:+.1%}), {where} its interval"
         )
     for row in drift.answers.itertuples():
-        mark = "" if row.within else f"  more than {WITHIN:.0%}"
+        mark = "" if row.within else f"  more than {limit:.0%}"
         made.append(
             f"  {row.metric} {row.before:.4g} -> {row.after:.4g} ({row.change:+.1%})  {row.configuration}{mark}"
         )
     worst = drift.answers["change"].abs().max() if len(drift.answers) else 0.0
     made.append(
-        f"typical answers change by at most {worst:.1%}: {'within' if drift.within else 'NOT within'} {WITHIN:.0%}"
+        f"typical answers change by at most {worst:.1%}: {'within' if drift.within else 'NOT within'} {limit:.0%}"
     )
     return made

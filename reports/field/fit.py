@@ -18,6 +18,7 @@ from reports.errors import InputError, Problem
 from reports.evaluate import run_program
 from reports.field.leaves import Columns, gather
 from reports.field.predict import BEFORE, outcome, predict, program, run_tests
+from reports.field.traps import duplicates
 from reports.paths import catalogs_folder
 
 Values = NDArray[np.float64]
@@ -214,14 +215,23 @@ SAME_SHAPE = {"deepseek-r1": "deepseek-v3", "llama-3.3-70b-instruct": "llama-3.1
 
 
 def leave_one_out(
-    rows: pd.DataFrame, catalog: Catalog, by: str, coefficients: Sequence[Coefficient] = COEFFICIENTS
-) -> pd.DataFrame:
-    """The rows predicted with coefficients fitted without their own model, card or engine."""
+    rows: pd.DataFrame, catalog: Catalog, by: str, coefficients: Sequence[Coefficient] = COEFFICIENTS,
+    others: pd.DataFrame | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """The rows predicted with coefficients fitted without their own model, card or engine.
+
+    ``others``: more rows to learn from (the shipped table beside own files); those that repeat one of ``rows`` count
+    once.
+    """
     if by not in GROUPS:
         raise InputError(Problem("--leave-out", f'cannot leave out "{by}"', expected=", ".join(GROUPS)))
-    group = rows[GROUPS[by]].replace(SAME_SHAPE) if by == "model" else rows[GROUPS[by]]
     learn = usable(rows)
-    parts = [_left_out(rows, learn, group, name, catalog, coefficients) for name in _names(group)]
+    if others is not None:
+        both = pd.concat([learn, usable(others)], ignore_index=True)
+        learn = both[~duplicates(both)]
+    shape = SAME_SHAPE if by == "model" else {}
+    group, known = (each[GROUPS[by]].replace(shape) for each in (rows, learn))
+    parts = [_left_out(rows, learn[known != name], group == name, catalog, coefficients) for name in _names(group)]
     result = pd.concat([predict(rows[group == ""], catalog), *parts]).loc[rows.index]
     result["label"] = LEFT_OUT_LABEL[by]
     return result
@@ -232,9 +242,7 @@ def _names(group: pd.Series) -> Iterable[str]:
 
 
 def _left_out(
-    rows: pd.DataFrame, learn: pd.DataFrame, group: pd.Series, name: str, catalog: Catalog,
-    coefficients: Sequence[Coefficient],
-) -> pd.DataFrame:  # fmt: skip
-    others = learn[group.loc[learn.index] != name]
+    rows: pd.DataFrame, others: pd.DataFrame, out: pd.Series, catalog: Catalog, coefficients: Sequence[Coefficient]
+) -> pd.DataFrame:
     values = fit(others, catalog, coefficients, first_fit()).values if len(others) else None
-    return predict(rows[group == name], catalog, values)
+    return predict(rows[out], catalog, values)

@@ -33,6 +33,7 @@ def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, floa
     gpu_facts = tuple(name for name in _NAMES["gpu"] if name not in CHOSEN)
     _by(columns, rows, ["gpu"], lambda gpu: _facts(catalog.gpus[gpu].facts, gpu_facts))
     _by(columns, rows, ["engine"], lambda engine: _engine(catalog, engine, coefficients or {}))
+    _calibrated(columns, rows, catalog, coefficients or {})
     _by(columns, rows, ["model", "quantization"], lambda model, name: _quantization(catalog, model, name))
     _by(columns, rows, ["model", "gpu", "quantization"], lambda *key: _peaks(catalog, *key))
     ranks = rows["tensor_parallel"].to_numpy() * rows["data_parallel"].to_numpy()
@@ -58,6 +59,14 @@ def _assumptions(columns: Columns, catalog: Catalog, coefficients: Mapping[str, 
     if unknown:
         raise LookupError(f"no assumption named {', '.join(unknown)}")
     columns.update({name: value for name, value in coefficients.items() if ":" not in name})
+
+
+def _calibrated(columns: Columns, rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, float]) -> None:
+    """What an overlay measured on a card under an engine holds for the rows of this pair."""
+    for (name, engine, gpu), own in catalog.calibrated.items():
+        here = ((rows["engine"] == engine) & (rows["gpu"] == gpu)).to_numpy()
+        if here.any() and name not in coefficients and f"{name}:{engine}" not in coefficients:
+            columns[name] = np.where(here, own.mid, columns[name])
 
 
 def _by(columns: Columns, rows: pd.DataFrame, keys: list[str], values: Callable[..., Mapping[str, float]]) -> None:

@@ -14,7 +14,8 @@ from reports.catalog.records import Catalog
 from reports.catalog.select import UnknownName, find
 from reports.errors import InputError, Problem
 from reports.field import names
-from reports.field.measured import LATENCIES, METRICS, RATES
+from reports.field.canonical import LATENCIES, METRICS, RATES
+from reports.field.cells import MOST, impossible, link, share
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,9 @@ _SUFFIX = re.compile(
     r"|quantized|marlin|gguf|q\d\w*|g128|hf)$",
     re.I,
 )
-_MAKERS = re.compile(r"^(nvidia|amd|intel(\(r\))?)\s+", re.I)
-_LINES = re.compile(r"\b(geforce|tesla|instinct|graphics|generation|edition)\b\s*", re.I)
-_NAME_PROBLEM = re.compile(r"^unknown (model|gpu|engine|quantization|KV)|^no \w+ named|^did you mean|published in is")
-_MEMORY = re.compile(r"[-_ ]?(\d{2,3}) ?GB\b|\s*HBM\d?e?\b", re.I)
+_NAME_PROBLEM = re.compile(
+    r"^unknown (model|gpu|engine|quantization|KV)|^no \w+ named|^did you mean|published in is|are not the memory of"
+)
 
 
 def model_spellings(name: str) -> list[str]:
@@ -94,34 +94,32 @@ def model_spellings(name: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def gpu_spellings(name: str) -> list[str]:
-    """A card as the driver calls it, then without maker, product line and memory."""
-    found = [name, _MAKERS.sub("", name)]
-    found.append(re.sub(r"\s+", " ", _LINES.sub("", found[-1])).strip())
-    found.append(_MEMORY.sub("", found[-1]).strip())
-    return list(dict.fromkeys(each for each in found if each))
-
-
 def format_in(name: str) -> str:
     """The weight format that a checkpoint's name states; '' when it states none."""
     return next((found for pattern, found in _IN_NAME if pattern.search(name)), "")
 
 
-def match(rows: pd.DataFrame, catalog: Catalog, given: Given | None = None) -> pd.DataFrame:
+def match(
+    rows: pd.DataFrame, catalog: Catalog, given: Given | None = None, *, ask: bool = True
+) -> pd.DataFrame:  # fmt: skip
     """The rows with ids and layout filled in; what stays open says so in ``problem``, with the option that supplies it.
 
+    ``ask``: a card that its name leaves open is a problem; without, the default is taken and noted.
     Raises InputError when the user's own words name nothing, or would overwrite several different answers of the files.
     """
     given = given or Given()
     ids = _given_ids(catalog, given)
     _refuse_several(rows, ids, given)
-    resolve = _Resolver(catalog)
+    if ask and "gpu" not in ids:
+        _ask_for_cards(rows, catalog)
+    resolve = _Resolver()
     made = rows.copy()
     records = [_matched(record, catalog, given, ids, resolve) for record in made.to_dict("records")]
-    for column in ("model", "gpu", "quantization", "engine", "interconnect", "start", "note", "problem"):
+    texts = ("model", "gpu", "gpu_choices", "quantization", "engine", "interconnect", "start", "note", "problem")
+    for column in texts:
         made[column] = pd.Series([record[column] for record in records], index=made.index, dtype=object)
     for column in ("tensor_parallel", "data_parallel", "pipeline_parallel", "gpu_count", "kv_bytes_per_element",
-                   "batch_requests", "input_tokens", "output_tokens"):  # fmt: skip
+                   "batch_requests", "input_tokens", "output_tokens", "memory_utilisation"):  # fmt: skip
         made[column] = [float(record[column]) for record in records]
     return made
 
@@ -129,29 +127,26 @@ def match(rows: pd.DataFrame, catalog: Catalog, given: Given | None = None) -> p
 class _Resolver:
     """Names that were looked up before."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self.known: dict[tuple[str, str], str | UnknownName] = {}
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, str], tuple[names.Card, str]] = {}
 
-    def __call__(self, kind: str, name: str, look: Callable[[str], str]) -> str:
-        """The id; UnknownName again when it was not found before."""
+    def __call__(self, kind: str, name: str, look: Callable[[str], str | names.Card]) -> tuple[names.Card, str]:
+        """``(what the name was read as, problem)``."""
         if (kind, name) not in self.known:
             try:
-                self.known[kind, name] = look(name)
+                found = look(name)
+                self.known[kind, name] = found if isinstance(found, names.Card) else names.Card(found), ""
             except UnknownName as error:
-                self.known[kind, name] = error
-        found = self.known[kind, name]
-        if isinstance(found, UnknownName):
-            raise found
-        return found
+                self.known[kind, name] = names.Card(""), str(error)
+        return self.known[kind, name]
 
 
 def _given_ids(catalog: Catalog, given: Given) -> dict[str, str]:
     ids: dict[str, str] = {}
-    problems = []
+    problems = list(_wrong_numbers(given))
     looks: dict[str, Callable[[str], str]] = {
         "model": lambda name: names.entry_id(catalog.models, "model", tuple(model_spellings(name)))[0],
-        "gpu": lambda name: _gpu(catalog, name),
+        "gpu": lambda name: _one_card(catalog, name),
         "engine": lambda name: names.engine_id(catalog, name, ""),
         "quantization": lambda name: _format(catalog, name, ids.get("model", "")),
     }
@@ -162,19 +157,41 @@ def _given_ids(catalog: Catalog, given: Given) -> dict[str, str]:
                 ids[kind] = look(name)
             except UnknownName as error:
                 problems.append(Problem(f"--{kind}", str(error)))
-    if given.tp is not None and (given.tp < 1 or given.tp != int(given.tp)):
-        problems.append(Problem("--tp", "is not a number of cards", read=f"{given.tp:g}"))
+            except InputError as error:
+                problems += error.problems
     if given.kv_cache not in ("", "fp8", "16bit"):
         problems.append(Problem("--kv-cache", "unknown type", read=given.kv_cache, expected="fp8 or 16bit"))
+    if given.interconnect:
+        ids["interconnect"], problem = link(given.interconnect)
+        if problem:
+            problems.append(Problem("--interconnect", "unknown link", read=given.interconnect, expected="nvlink, pcie"))
     if problems:
         raise InputError(problems)
     return ids
 
 
-def _gpu(catalog: Catalog, name: str) -> str:
-    memory = _MEMORY.search(name)
-    size = float(memory[1]) if memory and memory[1] else None
-    return names.entry_id(catalog.gpus, "gpu", tuple(gpu_spellings(name)), memory=size)[0]
+def _wrong_numbers(given: Given) -> Iterator[Problem]:
+    for _, option, value in given.numbers():
+        whole = option in ("--tp", "--concurrency")
+        if not 0 < value <= MOST or (whole and (value != int(value) or value < 1)):
+            words = {"--tp": "a number of cards, 1 or more", "--concurrency": "a number of requests, 1 or more"}
+            yield Problem(option, "is out of range", read=f"{value:g}", expected=words.get(option, "tokens, above 0"))
+
+
+def _one_card(catalog: Catalog, name: str) -> str:
+    """The one card of a name; InputError when several have it."""
+    found = names.card(catalog, name)
+    if found.choices:
+        raise InputError(ambiguous("--gpu", None, name, found.choices))
+    return found.id
+
+
+def ambiguous(file: str, line: int | None, name: str, choices: tuple[str, ...]) -> Problem:
+    """A name of several cards: a fit to the wrong one would move every answer, so it is asked."""
+    return Problem(
+        file, f'"{name}" may be several cards', line, expected=f"one of {', '.join(choices)}",
+        hint=f"name it, such as --gpu {choices[0]}",
+    )  # fmt: skip
 
 
 def _format(catalog: Catalog, name: str, model: str) -> str:
@@ -200,6 +217,24 @@ def _refuse_several(rows: pd.DataFrame, ids: dict[str, str], given: Given) -> No
         raise InputError(problems)
 
 
+def _ask_for_cards(rows: pd.DataFrame, catalog: Catalog) -> None:
+    """InputError for every name in the files that several cards share, at its first row."""
+    problems = []
+    for (file, name), part in rows[rows["gpu_name"] != ""].groupby(["file", "gpu_name"], sort=False):
+        stated = part[part["gpu_choices"] != ""]
+        choices = tuple(str(stated["gpu_choices"].iloc[0]).split(", ")) if len(stated) else ()
+        if (part["gpu"] == "").all():
+            try:
+                stated, choices = part, names.card(catalog, str(name)).choices
+            except UnknownName:
+                continue  # said row by row
+        if choices:
+            line = stated["line"].iloc[0]
+            problems.append(ambiguous(str(file), None if math.isnan(line) else int(line), str(name), choices))
+    if problems:
+        raise InputError(problems)
+
+
 def _bare(name: str) -> str:
     return model_spellings(name)[-1].lower()
 
@@ -208,11 +243,11 @@ def _matched(
     record: dict[str, Any], catalog: Catalog, given: Given, ids: dict[str, str], resolve: _Resolver
 ) -> dict[str, Any]:
     problems = _still_open(record["problem"])
-    looks: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    looks: tuple[tuple[str, str, Callable[[str], str | names.Card]], ...] = (
         ("model", record["model_name"],
          lambda name: names.entry_id(
              catalog.models, "model", (*model_spellings(name), record["normalised_name"]))[0]),
-        ("gpu", record["gpu_name"], lambda name: _gpu(catalog, name)),
+        ("gpu", record["gpu_name"], lambda name: names.card(catalog, name)),
         ("engine", record["engine"], lambda name: names.engine_id(catalog, name, record["engine_version"])),
         ("quantization", record["quantization_name"], lambda name: _format(catalog, name, record["model"])),
     )  # fmt: skip
@@ -229,24 +264,28 @@ def _matched(
         if not name:
             problems.append(f"{_WORDS[kind]} is not stated: give {OPTIONS[kind]}")
             continue
-        try:
-            record[kind] = resolve(kind, name, look)
-        except UnknownName as error:
-            record[kind] = ""
-            problems.append(f"{error} (or give {OPTIONS[kind]})")
+        found, problem = resolve(kind, name, look)
+        record[kind] = found.id
+        if found.choices:
+            record["note"] = _joined(record["note"], found.note)
+            record["gpu_choices"] = ", ".join(found.choices)
+        if problem:
+            problems.append(f"{problem} (or give {OPTIONS[kind]})")
     for column, _, value in given.numbers():
         if column == "tensor_parallel" or math.isnan(record[column]):
             record[column] = value
     if given.concurrency is not None and record["start"] == "":
         record["start"] = "steady"
     if given.interconnect:
-        record["interconnect"] = given.interconnect
+        record["interconnect"] = ids["interconnect"]
     if given.kv_cache:
         record["kv_bytes_per_element"] = 1.0 if given.kv_cache == "fp8" else 2.0
     elif math.isnan(record["kv_bytes_per_element"]):
         record["kv_bytes_per_element"] = 2.0
+    record["memory_utilisation"], note, wrong = share(record["memory_utilisation"])
+    record["note"] = _joined(record["note"], note)
     _layout(record, catalog)
-    problems += _open_numbers(record)
+    problems += [*_open_numbers(record), *impossible(record), *([wrong] if wrong else [])]
     record["problem"] = "; ".join(dict.fromkeys(problems))
     return record
 

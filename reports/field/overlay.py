@@ -1,4 +1,4 @@
-"""Writes what a calibration found as a dated overlay catalog: coefficients, their source, and the rows behind them."""
+"""Writes what a calibration found as a dated overlay catalog: coefficients, what they are measured on, and the rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
-from reports.catalog.records import Assumption, Catalog, Fact
 from reports.catalog.tables import TABLES
+from reports.columns import LEAF
 from reports.errors import InputError, Problem
 from reports.field.calibrate import Calibration, Moved, errors
+from reports.field.canonical import CANONICAL
+from reports.field.reading import file_hash
 from reports.writing import replace_folder, write_atomically
+
+ROWS = "calibration_rows.csv"
+SUMMARY = "calibration.json"
 
 _OURS = {"assumptions.csv", "sources.csv", "engines", "measured", "README.md"}
 """What an overlay of ours holds; a folder with anything else in it is not replaced."""
@@ -25,19 +28,11 @@ LOCATOR_FILES = 6
 
 def data_hash(files: Sequence[Path]) -> str:
     """SHA-256 over the SHA-256 of every file, in the order of their hashes: names and order do not matter."""
-    each = sorted(_file_hash(path) for path in files)
+    each = sorted(file_hash(path) for path in files)
     return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest()
 
 
-def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def write(result: Calibration, catalog: Catalog, folder: Path) -> tuple[Path, ...]:
+def write(result: Calibration, folder: Path) -> tuple[Path, ...]:
     """Write the overlay that ``--catalog FOLDER`` takes; the files written. InputError when the folder is in use."""
     folder = Path(folder)
     moved = [each for each in result.coefficients if each.seen]
@@ -54,28 +49,30 @@ def write(result: Calibration, catalog: Catalog, folder: Path) -> tuple[Path, ..
     source = f"calibration-{result.date}-{digest[:8]}"
     names = sorted(path.name for path in result.files)
     locator = ", ".join(names[:LOCATOR_FILES]) + (f" and {len(names) - LOCATOR_FILES} more" if len(names) > 6 else "")
+    title = f"Calibration on own measurements, {result.fitted_rows} rows: {'; '.join(pairs(result))}"
     with replace_folder(folder) as draft:
         write_atomically(
             draft / "sources.csv",
             _csv("sources.csv", [{
-                "id": source, "title": f"Calibration on own measurements, {result.fitted_rows} rows",
-                "locator": f"{locator}; SHA-256 {digest}", "licence": "own work", "checked_on": result.date,
+                "id": source, "title": title, "locator": f"{locator}; SHA-256 {digest}", "licence": "own work",
+                "checked_on": result.date,
             }]),
         )  # fmt: skip
-        rows = [_assumption(each, catalog, source, result) for each in moved if ":" not in each.name]
-        if rows:
-            write_atomically(draft / "assumptions.csv", _csv("assumptions.csv", rows))
-        for each in moved:
-            fact, _, engine = each.name.partition(":")
-            if engine:
-                (draft / "engines").mkdir(exist_ok=True)
-                path = draft / "engines" / f"{engine}.yaml"
-                write_atomically(path, _engine(catalog, engine, fact, each, source, result.date))
+        write_atomically(
+            draft / "assumptions.csv", _csv("assumptions.csv", [_assumption(each, source, result) for each in moved])
+        )
         (draft / "measured").mkdir()
-        kept = result.rows.drop(columns=["row_id"]).to_csv(index=False, lineterminator="\n")
-        write_atomically(draft / "measured" / "calibration_rows.csv", kept)
-        write_atomically(draft / "measured" / "calibration.json", _summary(result, digest, source))
+        write_atomically(draft / "measured" / ROWS, _rows(result, source))
+        write_atomically(draft / "measured" / SUMMARY, _summary(result, digest, source))
     return tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
+
+
+def pairs(result: Calibration) -> list[str]:
+    """Each card and engine that coefficients were measured on, with the models and formats that ran."""
+    return [
+        f"{each['gpu']} under {each['engine']} with {', '.join(each['models'])} in {', '.join(each['formats'])}"
+        for each in result.measured_on()
+    ]
 
 
 def _csv(table: str, rows: Sequence[dict[str, object]]) -> str:
@@ -86,57 +83,34 @@ def _csv(table: str, rows: Sequence[dict[str, object]]) -> str:
     return text.getvalue()
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}"
-
-
-def _assumption(each: Moved, catalog: Catalog, source: str, result: Calibration) -> dict[str, object]:
-    shipped: Assumption = catalog.assumptions[each.name, "global"]
+def _assumption(each: Moved, source: str, result: Calibration) -> dict[str, object]:
+    low, mid, high = (f"{value:.6g}" for value in (each.low, each.value, each.high))
     return {
-        "name": each.name, "region": "global", "currency": shipped.currency, "low": _number(each.low),
-        "mid": _number(each.value), "high": _number(each.high), "unit": shipped.unit, "basis": "measured",
-        "source": source, "locator": "90 % interval", "checked_on": result.date,
-        "note": f"before: {each.shipped:g}; held near it by a prior; {result.fitted_rows} rows",
+        "name": each.name, "region": "global", "currency": "", "low": low, "mid": mid, "high": high,
+        "unit": LEAF[each.name].unit, "basis": "measured", "source": source, "locator": "90 % interval",
+        "checked_on": result.date, "note": f"before: {each.shipped:g}; held near it by a prior; {each.rows} rows",
+        "engine": each.engine, "gpu": each.gpu,
     }  # fmt: skip
 
 
-def _engine(catalog: Catalog, engine: str, fact: str, each: Moved, source: str, date: str) -> str:
-    """The whole entry with one fact replaced: an overlay entry takes the place of the shipped one."""
-    entry = catalog.engines[engine]
-    facts = {name: _fact(found) for name, found in entry.facts.items()}
-    facts[fact] = {
-        "value": float(_number(each.value)), "low": float(_number(each.low)), "high": float(_number(each.high)),
-        "basis": "measured", "source": source, "at": date, "confidence": "medium", "confirmed": True,
-        "note": f"before: {each.shipped:g}; 90 % interval",
-    }  # fmt: skip
-    document = {
-        "name": entry.name, "aliases": list(entry.aliases), "note": entry.note, "source": source, "at": date,
-        "basis": "measured", "confidence": "medium", "confirmed": True, "facts": facts,
-    }  # fmt: skip
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
+def _rows(result: Calibration, source: str) -> str:
+    """The matched rows in our own columns, so that ``validate`` reads them; each with an id of this calibration."""
+    kept = result.rows.copy()
+    kept["row_id"] = [f"{source}:{number}" for number in range(1, len(kept) + 1)]
+    kept["source"] = [f"{source}: {said}" for said in kept["source"]]
+    kept["file"] = [Path(name).name for name in kept["file"]]
+    columns = [*CANONICAL, "predicted_before", "predicted_after", "left_out"]
+    text: str = kept[columns].to_csv(index=False, lineterminator="\n")
     return text
-
-
-def _fact(found: Fact) -> dict[str, object]:
-    made: dict[str, object] = {"value": found.value}
-    made |= {name: getattr(found, name) for name in ("low", "high") if getattr(found, name) is not None}
-    made |= {"basis": found.basis, "source": found.source, "at": found.at, "confidence": found.confidence}
-    made |= {"confirmed": found.confirmed} | ({"note": found.note} if found.note else {})
-    return made
 
 
 def _summary(result: Calibration, digest: str, source: str) -> str:
     table = errors(result)
-    return (
-        json.dumps(
-            {
-                "source": source, "date": result.date, "sha256": digest,
-                "files": {path.name: _file_hash(path) for path in result.files},
-                "rows": len(result.rows), "fitted_rows": result.fitted_rows,
-                "errors": json.loads(table.to_json(orient="records")),
-                "coefficients": [vars(each) for each in result.coefficients],
-            },
-            indent=1,
-        )
-        + "\n"
-    )  # fmt: skip
+    record = {
+        "source": source, "date": result.date, "sha256": digest,
+        "files": {path.name: file_hash(path) for path in result.files},
+        "rows": len(result.rows), "fitted_rows": result.fitted_rows, "measured_on": result.measured_on(),
+        "errors": json.loads(table.to_json(orient="records")),
+        "coefficients": [vars(each) for each in result.coefficients],
+    }  # fmt: skip
+    return json.dumps(record, indent=1) + "\n"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from reports.field.bands import add_bands
-from reports.field.physics import MESSAGES
+from reports.field.bands import Known, add_bands
+from reports.field.traps import meaning
 
 GROUPINGS: dict[str, str] = {
     "metric": "metric", "source": "source", "model": "model_name", "card": "gpu_name", "engine": "engine",
@@ -19,6 +19,24 @@ GROUPINGS: dict[str, str] = {
 """Heading of a table -> column it groups by."""
 
 _BATCHES = (1, 4, 16, 64, 256, 1024)
+_CLASSES = (*(f"to {limit}" for limit in _BATCHES), f"above {_BATCHES[-1]}", "not stated")
+
+_HEADS = {
+    "median_ape": "median error", "mean_ape": "mean error", "p90_ape": "90th percentile", "bias": "signed median",
+    "band_80_coverage": "in 80 % band",
+}  # fmt: skip
+"""What the statistics are called in a table."""
+
+FIRST_PLACES = 3
+
+ROW_COLUMNS = {
+    "row_id": "row_id", "file": "file", "line": "line", "model": "model", "gpu": "gpu", "quantization": "quantization",
+    "engine": "engine", "tensor_parallel": "tensor_parallel", "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens", "batch_requests": "batch_requests", "start": "start", "metric": "metric",
+    "value": "measured", "predicted": "predicted", "low": "low", "high": "high", "label": "label", "reason": "reason",
+    "note": "note",
+}  # fmt: skip
+"""Columns of the rows one by one: ours -> as written."""
 
 
 def scored(predicted: pd.DataFrame, use: str = "fit") -> pd.DataFrame:
@@ -27,13 +45,24 @@ def scored(predicted: pd.DataFrame, use: str = "fit") -> pd.DataFrame:
     rows = rows[rows["value"].gt(0)]
     rows["error"] = rows["predicted"] / rows["value"] - 1
     rows["inside"] = rows["value"].between(rows["low"], rows["high"])
-    rows["batch_class"] = rows["batch_requests"].map(_batch_class)
+    rows["batch_class"] = pd.Categorical(rows["batch_requests"].map(_batch_class), _CLASSES, ordered=True)
     return rows
 
 
-def prepare(predicted: pd.DataFrame) -> pd.DataFrame:
+def prepare(predicted: pd.DataFrame, known: Known | None = None) -> pd.DataFrame:
     """Predicted rows with labels and bands."""
-    return add_bands(predicted)
+    return add_bands(predicted, known)
+
+
+def row_by_row(predicted: pd.DataFrame) -> pd.DataFrame:
+    """Every row, one line each: measured, predicted, band, label; why it was not answered or does not count."""
+    rows = predicted.copy()
+    unsaid = (rows["reason"] == "") & (rows["trap"] != "")
+    rows.loc[unsaid, "reason"] = "set aside: " + rows.loc[unsaid, "trap"].map(meaning)
+    rows["line"] = rows["line"].astype("Int64")
+    unanswered = ~rows["predicted"].gt(0)
+    rows.loc[unanswered, "label"] = ""
+    return rows[list(ROW_COLUMNS)].rename(columns=ROW_COLUMNS).reset_index(drop=True)
 
 
 def _batch_class(batch: float) -> str:
@@ -71,7 +100,7 @@ def table(predicted: pd.DataFrame, heading: str, use: str = "fit") -> pd.DataFra
     keys = ["metric"] if column == "metric" else [column, "metric"]
     lines = [
         {**dict(zip(keys, key if isinstance(key, tuple) else (key,), strict=True)), **statistics(group)}
-        for key, group in rows.groupby(keys, dropna=False)
+        for key, group in rows.groupby(keys, dropna=False, observed=True)
     ]
     return pd.DataFrame(lines)
 
@@ -100,6 +129,7 @@ def to_json(predicted: pd.DataFrame) -> dict[str, Any]:
             for use, group in predicted[predicted["use"] != "fit"].groupby("use")
         },
         "unmatched": unmatched(predicted),
+        "read_as": read_as(predicted),
     }  # fmt: skip
     return result
 
@@ -119,12 +149,34 @@ def _groups(mine: pd.DataFrame, rows: pd.DataFrame, columns: tuple[str, ...]) ->
 
 
 def set_aside(predicted: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Answered rows for fitting that a trap keeps out of the error: code -> how many and why."""
+    """Rows for fitting that a mark keeps out of the error: mark -> how many, what it means, and the first of them."""
     trapped = predicted[(predicted["use"] == "fit") & (predicted["trap"] != "")]
     return {
-        str(code): {"rows": len(group), "meaning": MESSAGES.get(str(code), "")}
+        str(code): {"rows": len(group), "meaning": meaning(str(code)), "first": _places(group)}
         for code, group in trapped.groupby("trap")
     }
+
+
+def read_as(predicted: pd.DataFrame) -> list[dict[str, Any]]:
+    """Names that may mean several cards, what each was read as, and how many rows it was; then notes on units."""
+    unsure = predicted[predicted["gpu_choices"] != ""]
+    found: list[dict[str, Any]] = [
+        {"name": str(name), "read_as": str(gpu), "may_be": str(choices).split(", "), "rows": len(group)}
+        for (name, gpu, choices), group in unsure.groupby(["gpu_name", "gpu", "gpu_choices"])
+    ]
+    said = predicted["note"].str.split("; ").explode()
+    units = said[said.str.contains(" read as ", na=False)]
+    units = units[~units.str.split(" read as ").str[-1].isin(set(unsure["gpu"]))]
+    return found + [{"name": str(text), "rows": int(count)} for text, count in units.value_counts(sort=False).items()]
+
+
+def _places(rows: pd.DataFrame) -> list[str]:
+    """File and line of the first rows."""
+    return [_place(row.file, row.line) for row in rows.head(FIRST_PLACES).itertuples()]
+
+
+def _place(file: Any, line: Any) -> str:
+    return f"{file}" if math.isnan(line) else f"{file}:{line:.0f}"
 
 
 def unmatched(predicted: pd.DataFrame) -> list[dict[str, Any]]:
@@ -147,28 +199,53 @@ def text(predicted: pd.DataFrame, headings: Mapping[str, str] = GROUPINGS) -> st
     """The tables as plain text."""
     mine = predicted[predicted["use"] == "fit"]
     parts = [f"{len(mine)} rows for fitting, {int(mine['predicted'].gt(0).sum())} answered"]
+    said = read_as(predicted)
+    if said:
+        parts.append("\nRead as")
+        parts += [
+            f"  {each['rows']:>6}  {each['name']}"
+            + (f": {each['read_as']}, as its name does not say which of {', '.join(each['may_be'])}"
+               if "may_be" in each else "")
+            for each in said
+        ]  # fmt: skip
     for heading in headings:
         lines = table(predicted, heading)
         if len(lines):
             parts.append(f"\nBy {heading}\n{_aligned(lines)}")
     aside = set_aside(predicted)
     if aside:
-        parts.append("\nSet aside")
-        parts += [f"  {each['rows']:>6}  {code}: {each['meaning']}" for code, each in aside.items()]
+        parts.append("\nSet aside: answered where possible, and not counted above")
+        parts += [f"  {each['rows']:>6}  {each['meaning']} ({', '.join(each['first'])})" for each in aside.values()]
     for use, group in predicted[predicted["use"] != "fit"].groupby("use"):
         parts.append(
             f"\n{len(group)} rows of use {use}, not counted above\n{_aligned(table(predicted, 'metric', str(use)))}"
         )
+    reasons = not_answered(predicted)
+    if reasons:
+        parts.append("\nNot answered")
+        parts += [f"  {each}" for each in reasons]
+    return "\n".join(parts)
+
+
+def first_reasons(predicted: pd.DataFrame) -> list[tuple[str, str]]:
+    """Each reason why rows were not answered, with the place of its first row and how many there are."""
+    silent = predicted[~predicted["predicted"].gt(0)]
+    return [
+        (_place(group["file"].iloc[0], group["line"].iloc[0]), f"{reason or 'not predicted'} (rows: {len(group)})")
+        for reason, group in silent.groupby("reason", sort=False)
+    ]
+
+
+def not_answered(predicted: pd.DataFrame) -> list[str]:
+    """One line a reason: the first places, how many more, and why."""
     reasons: dict[str, list[str]] = {}
     for row in unmatched(predicted):
         reasons.setdefault(str(row["reason"]), []).append(f"{row['file']}:{row['line']}")
-    if reasons:
-        parts.append("\nNot answered")
-        parts += [
-            f"  {', '.join(places[:3])}{f' and {len(places) - 3} more' if len(places) > 3 else ''}: {reason}"
-            for reason, places in reasons.items()
-        ]
-    return "\n".join(parts)
+    return [
+        f"{', '.join(places[:FIRST_PLACES])}"
+        f"{f' and {len(places) - FIRST_PLACES} more' if len(places) > FIRST_PLACES else ''}: {reason}"
+        for reason, places in reasons.items()
+    ]
 
 
 def _aligned(lines: pd.DataFrame) -> str:
@@ -176,6 +253,6 @@ def _aligned(lines: pd.DataFrame) -> str:
     if lines.empty:
         return "  none answered"
     shown = lines.copy()
-    for name in ("median_ape", "mean_ape", "p90_ape", "bias", "band_80_coverage"):
+    for name in _HEADS:
         shown[name] = shown[name].map(lambda share: "" if share is None or share != share else f"{share:.1%}")
-    return str(shown.to_string(index=False))
+    return str(shown.rename(columns={**_HEADS, "n": "rows"}).to_string(index=False))

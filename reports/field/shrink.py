@@ -17,15 +17,9 @@ from numpy.typing import NDArray
 
 from reports.catalog.records import Catalog
 from reports.field.predict import predict
+from reports.field.rules import rule
 
 Values = NDArray[np.float64]
-
-NOISE = {"step": 0.145, "ttft": 0.39, "memory": 0.03}
-"""Standard deviation of one row's logarithm: the median errors of the method (TPOT 9.8 %, loaded TTFT 26.5 %, KV tokens
-2.0 %) over 0.6745."""
-
-DOUBT = 2.0
-"""From so many standard deviations on a row pulls with constant force: one trap must not carry the fit."""
 
 QUANTILE_90 = 1.645
 ROUNDS = 12
@@ -68,7 +62,11 @@ def shrink(
     noise: float,
     fixed: Mapping[str, float] | None = None,
 ) -> Shrunk:
-    """The most probable coefficients given the rows, which must all have a prediction."""
+    """The most probable coefficients given the rows, which must all have a prediction.
+
+    ``noise``: standard deviation of one row's logarithm.
+    """
+    doubt = rule("doubt_deviations")  # from there on a row pulls with constant force
     measured = np.log(rows["value"].to_numpy(dtype=float))
     spread = np.array([each.spread for each in moving])
 
@@ -79,7 +77,7 @@ def shrink(
 
     def cost(point: Values, errors: Values) -> float:
         size = np.abs(errors) / noise
-        rows_cost = np.where(size < DOUBT, size**2, DOUBT * (2 * size - DOUBT)).sum()
+        rows_cost = np.where(size < doubt, size**2, doubt * (2 * size - doubt)).sum()
         return float(rows_cost + ((point / spread) ** 2).sum())
 
     point = np.zeros(len(moving))
@@ -87,7 +85,7 @@ def shrink(
     for _ in range(ROUNDS):
         errors = measured - now
         slope = _slopes(predicted, point, now, spread)
-        weight = np.minimum(1.0, DOUBT * noise / np.maximum(np.abs(errors), 1e-12)) / noise**2
+        weight = np.minimum(1.0, doubt * noise / np.maximum(np.abs(errors), 1e-12)) / noise**2
         step = np.linalg.solve(
             (slope.T * weight) @ slope + np.diag(1 / spread**2), (slope.T * weight) @ errors - point / spread**2
         )
@@ -120,7 +118,7 @@ def _slopes(predicted: object, point: Values, now: Values, spread: Values) -> Va
 
 def _deviation(errors: Values, slope: Values, spread: Values, noise: float) -> Values:
     """Standard deviations at rest; wider when the rows disagree more than their noise."""
-    weight = np.minimum(1.0, DOUBT * noise / np.maximum(np.abs(errors), 1e-12)) / noise**2
+    weight = np.minimum(1.0, rule("doubt_deviations") * noise / np.maximum(np.abs(errors), 1e-12)) / noise**2
     disagreement = max(float((weight * errors**2).sum() / len(errors)), 1.0)
     information = (slope.T * weight) @ slope / disagreement + np.diag(1 / spread**2)
     return np.sqrt(np.diag(np.linalg.inv(information)))

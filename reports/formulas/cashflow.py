@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from reports.formulas.meta import formula
+from reports.constants import MONTHS_PER_YEAR
+from reports.formulas.meta import floor, formula
 
 _SOURCE = ("methods-note",)
 
@@ -21,16 +22,32 @@ def discount_factor(monthly_discount_rate: Any, month: Any) -> Any:
     return 1 / (1 + monthly_discount_rate) ** month
 
 
+@formula(unit="ratio", label="Rent against the first month", symbol="g_{m}", sources=_SOURCE)
+def rent_price_factor(month: Any, rent_move_ratio: Any) -> Any:
+    """Rents move by a yearly rate, month by month, from the first payment on."""
+    return np.where(month > 0, rent_move_ratio ** ((month - 1) / MONTHS_PER_YEAR), 0)
+
+
 @formula(unit="currency", label="Rent paid", symbol="c_{rent}", sources=_SOURCE)
-def rent_cash_amount(month: Any, rent_amount_per_month: Any) -> Any:
+def rent_cash_amount(rent_total_amount_per_month: Any, rent_price_factor: Any) -> Any:
     """At the end of every month, never on day 0."""
-    return np.where(month > 0, -rent_amount_per_month, 0)
+    return 0 - rent_total_amount_per_month * rent_price_factor
+
+
+@formula(unit="flag", label="Servers are bought", symbol="b_{m}", sources=_SOURCE)
+def purchase_flag(month: Any, service_life_months: Any, horizon_months: Any) -> Any:
+    """On day 0, and again whenever a life has passed before the end of the horizon."""
+    return np.where(
+        month < horizon_months,
+        np.where(floor(month / service_life_months) * service_life_months == month, 1, 0),
+        np.where(horizon_months == 0, 1, 0),
+    )
 
 
 @formula(unit="currency", label="Capital outlay paid", symbol="c_{capex}", sources=_SOURCE)
-def buy_capex_cash_amount(month: Any, capex_amount: Any) -> Any:
-    """On the day of purchase only."""
-    return np.where(month > 0, 0, -capex_amount)
+def buy_capex_cash_amount(purchase_flag: Any, capex_amount: Any) -> Any:
+    """On the day of purchase, and of every renewal at the price of today: what is replaced fetches nothing."""
+    return 0 - purchase_flag * capex_amount
 
 
 @formula(unit="currency", label="Running cost paid", symbol="c_{run}", sources=_SOURCE)
@@ -46,9 +63,7 @@ def buy_residual_cash_amount(month: Any, horizon_months: Any, residual_amount: A
 
 
 @formula(unit="currency", label="Owning, cash flow", symbol="c_{buy}", sources=_SOURCE)
-def buy_cash_amount(
-    buy_capex_cash_amount: Any, buy_running_cash_amount: Any, buy_residual_cash_amount: Any
-) -> Any:
+def buy_cash_amount(buy_capex_cash_amount: Any, buy_running_cash_amount: Any, buy_residual_cash_amount: Any) -> Any:
     """The three flows of owning together."""
     return buy_capex_cash_amount + buy_running_cash_amount + buy_residual_cash_amount
 
@@ -71,14 +86,31 @@ def rent_passed_flag(rent_cumulative_amount: Any, buy_cumulative_amount: Any) ->
     return np.where(rent_cumulative_amount < buy_cumulative_amount, 1, 0)
 
 
+@formula(unit="currency", label="Owning instead of renting, cash flow", symbol="c_{\\Delta}", sources=_SOURCE)
+def incremental_cash_amount(buy_cash_amount: Any, rent_cash_amount: Any) -> Any:
+    """What a month pays more or less because the servers are owned and not rented."""
+    return buy_cash_amount - rent_cash_amount
+
+
+@formula(unit="flag", label="Owning has paid back", symbol="f_{pay}", sources=_SOURCE)
+def paid_back_flag(incremental_cumulative_amount: Any) -> Any:
+    """1 in months at whose end the rents saved so far cover the outlay, nothing discounted."""
+    return np.where(incremental_cumulative_amount >= 0, 1, 0)
+
+
 FORMULAS = (
     discount_factor,
+    rent_price_factor,
     rent_cash_amount,
+    purchase_flag,
     buy_capex_cash_amount,
     buy_running_cash_amount,
     buy_residual_cash_amount,
     buy_cash_amount,
     rent_discounted_amount,
     buy_discounted_amount,
-    rent_passed_flag,
 )
+"""The flows of renting and of owning, and their values today."""
+COMPARED = (rent_passed_flag, incremental_cash_amount)
+"""Once both are added up along the months."""
+PAID_BACK = (paid_back_flag,)

@@ -2,7 +2,8 @@
 
 The closed list a formula's one expression may use: ``+ - * / **``, comparisons, the names of its parameters, the
 constants of ``reports.constants``, the literals 0, 1 and 2, and ``np.minimum np.maximum np.where np.sqrt np.exp np.log
-floor ceil``. Each has a spreadsheet and a LaTeX form; anything else is refused by the translator and by a test.
+floor ceil binomial_tail normal_quantile``. Each has a spreadsheet and a LaTeX form; anything else is refused by the
+translator and by a test.
 """
 
 from __future__ import annotations
@@ -69,3 +70,31 @@ def floor(value: ArrayLike) -> Any:
 def ceil(value: ArrayLike) -> Any:
     """Smallest whole number not below ``value`` (>= 0), forgiving a relative error of 1e-9 from binary fractions."""
     return np.ceil(np.multiply(value, 1 - ROUNDING_GUARD))
+
+
+def binomial_tail(least: ArrayLike, number: ArrayLike, share: ArrayLike) -> Any:
+    """Probability that at least ``least`` of ``number`` independent things are up, each with probability ``share``.
+
+    Whole numbers in; 1 when none is needed, 0 when more are needed than there are, NaN where an input is. The tail of
+    the binomial distribution by the incomplete beta function (``scipy.special.bdtrc``).
+    """
+    from scipy.special import bdtrc
+
+    wanted, count, up = np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in (least, number, share)))
+    known = np.isfinite(wanted) & np.isfinite(count) & np.isfinite(up)
+    inside = known & (wanted >= 1) & (wanted <= count)
+    n = np.where(inside, count, 1).astype(np.int64)
+    k = np.where(inside, wanted - 1, 0)
+    tail = np.where(wanted < 1, 1.0, np.where(inside, bdtrc(k, n, np.where(inside, up, 1.0)), 0.0))
+    return np.where(known, tail, np.nan)
+
+
+def normal_quantile(share: ArrayLike) -> Any:
+    """How many standard deviations above its mean a normal distribution leaves ``share`` (0..1) of itself below.
+
+    NaN outside 0..1 and at the ends. The inverse of the normal distribution function (``scipy.special.ndtri``).
+    """
+    from scipy.special import ndtri
+
+    below = np.asarray(share, dtype=float)
+    return ndtri(np.where((below > 0) & (below < 1), below, np.nan))

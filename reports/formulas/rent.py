@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from reports.constants import HOURS_PER_MONTH
 from reports.formulas.meta import ceil, floor, formula
 
@@ -23,9 +25,9 @@ def rent_price_per_card_hour(rent_offer_price_per_card_hour: Any, rent_offer_exc
 
 
 @formula(unit="instances", label="Instances rented", symbol="n_{rent}", sources=_SOURCE)
-def rented_instances(demand_cards: Any, rent_instance_cards: Any, stage_cards: Any) -> Any:
+def rented_instances(sized_cards: Any, rent_instance_cards: Any, stage_cards: Any) -> Any:
     """Whole instances, each filled with whole stages: 72 cards hold four stages of 16, not four and a half."""
-    return ceil(demand_cards / (floor(rent_instance_cards / stage_cards) * stage_cards))
+    return ceil(sized_cards / (floor(rent_instance_cards / stage_cards) * stage_cards))
 
 
 @formula(unit="cards", label="Cards rented", symbol="N_{rent}", sources=_SOURCE)
@@ -36,13 +38,37 @@ def rented_cards(rented_instances: Any, rent_instance_cards: Any) -> Any:
 
 @formula(unit="currency/month", label="Rent per month", symbol="K_{rent}", sources=_SOURCE)
 def rent_amount_per_month(rented_cards: Any, rent_price_per_card_hour: Any) -> Any:
-    """Always on: all 730 hours of a month."""
+    """Always on: all 730 hours of a month, at the price of today."""
     return rented_cards * rent_price_per_card_hour * HOURS_PER_MONTH
 
 
-@formula(
-    unit="currency/month", label="Rent per month at the median eligible price", symbol="K_{med}", sources=_SOURCE
-)
+@formula(unit="currency/month", label="Tax on the rent that is not recovered", symbol="K_{rvat}", sources=_SOURCE)
+def rent_tax_amount_per_month(rent_amount_per_month: Any, vat_services_ratio: Any, vat_recoverable_share: Any) -> Any:
+    """Value-added tax on the rent, less what the company gets back. Prices are without it."""
+    return rent_amount_per_month * vat_services_ratio * (1 - vat_recoverable_share)
+
+
+@formula(unit="currency/month", label="Egress and storage beside the rent", symbol="K_{egr}", sources=_SOURCE)
+def rent_extras_amount_per_month(rented_cards: Any, rent_extras_price_per_card_month: Any) -> Any:
+    """What providers bill beside the card-hours."""
+    return rented_cards * rent_extras_price_per_card_month
+
+
+@formula(unit="currency/month", label="Renting per month", symbol="K_{r}", sources=_SOURCE)
+def rent_total_amount_per_month(
+    rent_amount_per_month: Any, rent_tax_amount_per_month: Any, rent_extras_amount_per_month: Any
+) -> Any:
+    """The cost lines of renting in the first month, added."""
+    return rent_amount_per_month + rent_tax_amount_per_month + rent_extras_amount_per_month
+
+
+@formula(unit="ratio", label="This rent against the year before", symbol="g", sources=_SOURCE)
+def rent_move_ratio(rent_price_ratio_per_year: Any, rent_term_months: Any, horizon_months: Any) -> Any:
+    """A term that binds for the whole horizon holds its price; every other rent follows the market."""
+    return np.where(rent_term_months >= horizon_months, 1, rent_price_ratio_per_year)
+
+
+@formula(unit="currency/month", label="Rent per month at the median eligible price", symbol="K_{med}", sources=_SOURCE)
 def rent_median_amount_per_month(rented_cards: Any, rent_median_price_per_card_hour: Any) -> Any:
     """The same cards at the median of the eligible offers: the rent to expect when the cheapest is sold out."""
     return rented_cards * rent_median_price_per_card_hour * HOURS_PER_MONTH
@@ -54,5 +80,9 @@ FORMULAS = (
     rented_instances,
     rented_cards,
     rent_amount_per_month,
+    rent_tax_amount_per_month,
+    rent_extras_amount_per_month,
+    rent_total_amount_per_month,
+    rent_move_ratio,
     rent_median_amount_per_month,
 )

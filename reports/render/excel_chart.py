@@ -40,9 +40,13 @@ def line_chart(chart: Chart, cells: Cells) -> Any:
         axis.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=RULE))
     drawn.y_axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="E3E8ED"))
     drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;#,##0", False
-    drawn.y_axis.scaling.orientation = "maxMin"  # payments are negative: turned round, costs rise from zero
-    drawn.x_axis.tickLblPos = "high"
-    drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = 6
+    if chart.upright:
+        drawn.y_axis.scaling.min = 0
+        drawn.x_axis.tickLblPos = "low"
+    else:
+        drawn.y_axis.scaling.orientation = "maxMin"  # payments are negative: turned round, costs rise from zero
+        drawn.x_axis.tickLblPos = "high"
+    drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = chart.label_every
     for series in chart.series:
         drawn.series.append(_line(series, cells))
     drawn.set_categories(cells(*chart.categories))

@@ -42,7 +42,7 @@ KINDS = (GENERAL, COUNT, QUANTITY, FACTOR, DISCOUNT, PERCENT, SMALL_PERCENT, FLA
 _KIND_OF_UNIT: dict[str, NumberKind] = {
     **dict.fromkeys(
         ("tokens", "layers", "heads", "elements", "experts", "matrices", "ranks", "replicas", "requests", "cards",
-         "servers", "units", "copies", "kernels", "months", "instances", "W"),
+         "servers", "units", "copies", "kernels", "months", "instances", "W", "card-months", "users"),
         COUNT,
     ),
     **dict.fromkeys(("month",), SERIAL),
@@ -53,18 +53,25 @@ _KIND_OF_UNIT: dict[str, NumberKind] = {
     "text": TEXT,
     "currency": AMOUNT,
     "currency/month": AMOUNT,
+    "currency/quarter": AMOUNT,
     "currency/server": AMOUNT,
     "quote currency/server": AMOUNT,
 }  # fmt: skip
 
-_PERCENT_ENDINGS = ("_share", "_utilisation", "_discount_rate", "_share_per_year", "rule_prefill_utilisation_pcie")
+_PERCENT_ENDINGS = (
+    "_share", "_utilisation", "_discount_rate", "_growth_rate", "_share_per_year", "rule_prefill_utilisation_pcie",
+)  # fmt: skip
+_FINE_SHARES = ("availability_share", "availability_target_share", "server_loss_share")
+"""Shares whose third digit after the point decides."""
 _FRACTIONAL_COUNTS = ("stage_requests", "group_requests", "experts_touched", "demand_concurrency",
-                      "prefill_concurrency", "decode_concurrency")  # fmt: skip
+                      "month_demand_concurrency", "prefill_concurrency", "decode_concurrency")  # fmt: skip
 
 
 def kind_of(unit: str, column: str = "") -> NumberKind:
     """The kind of a unit; a ratio whose name says share or rate is a percentage, and an average count has digits."""
     plain = column.split("@")[0]
+    if plain.endswith(_FINE_SHARES):
+        return SMALL_PERCENT
     if unit in ("ratio", "ratio/year") and plain.endswith(_PERCENT_ENDINGS):
         return PERCENT
     if plain == "discount_factor":

@@ -22,8 +22,8 @@ MOST_STYLES, MOST_NUMBER_FORMATS = 100, 50
 MOST_ROWS = 1_048_576
 
 FUNCTIONS = frozenset(
-    ("ABS", "AND", "CEILING", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX", "ISERROR", "ISNUMBER", "LN",
-     "MATCH", "MAX", "MIN", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT", "TEXT")
+    ("ABS", "AND", "BINOMDIST", "CEILING", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX", "ISERROR",
+     "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT", "IRR", "TEXT")
 )  # fmt: skip
 """All of Excel 2010 and before; none is volatile."""
 

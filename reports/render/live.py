@@ -115,6 +115,7 @@ class Aggregated(Live):
         text = self.aggregate.excel.format(
             row=spans[0], row2=spans[1], row3=spans[2],
             first=place.reference(first, "column"), here=place.reference(here), key=place.reference(here),
+            lag=place.reference(self.rows[1][1]) if len(self.rows) > 1 else "",
         )  # fmt: skip
         return f'IFERROR({text},"{self.otherwise}")' if self.otherwise else text
 

@@ -12,7 +12,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from reports.render import view_accuracy, view_money, view_nearby, view_options, view_winners
+from reports.render import (
+    view_accuracy,
+    view_count,
+    view_fleet,
+    view_growth,
+    view_latency,
+    view_money,
+    view_nearby,
+    view_options,
+    view_sensitivity,
+    view_switches,
+    view_ways,
+    view_winners,
+    view_workload,
+)
 from reports.render.evidence import assumptions as assumption_rows
 from reports.render.evidence import chain, used_sources
 from reports.render.view_summary import chain_winners, rows
@@ -31,7 +45,7 @@ class Document:
 
     @cached_property
     def winners(self) -> list[Row]:
-        """The best option of each model that has one."""
+        """The best option of each service that has one."""
         return rows(self.words.run.winners())
 
     @cached_property
@@ -90,6 +104,10 @@ def N_(message: str) -> str:
     return message
 
 
+SERVICE_TITLES = {"Recommendation by model": N_("Recommendation by service")}
+"""Titles that differ where the scenario lists services."""
+
+
 def section(title: str) -> Callable[[Callable[[Document], Row]], Callable[[Document], Row]]:
     """Registers a view function as the section of its name."""
 
@@ -102,16 +120,22 @@ def section(title: str) -> Callable[[Callable[[Document], Row]], Callable[[Docum
     return register
 
 
+def title(document: Document, name: str) -> str:
+    """The title of a section; a scenario that lists services speaks of them instead of models."""
+    known = SECTIONS[name].title
+    return document.words.translate(SERVICE_TITLES.get(known, known) if document.words.lists_services else known)
+
+
 def shown(document: Document, templates: Sequence[tuple[str, str]]) -> list[Row]:
-    """The sections of a document, from (name, template): what base.html.j2 lists and includes."""
+    """The sections of a document, from (name, template): what base.html.j2 lists and includes.
+
+    A section whose view function finds nothing to say, and returns nothing, is left out.
+    """
+    found = [(name, template, SECTIONS[name].view(document)) for name, template in templates]
     return [
-        {
-            **SECTIONS[name].view(document),
-            "id": name,
-            "title": document.words.translate(SECTIONS[name].title),
-            "template": template,
-        }
-        for name, template in templates
+        {**view, "id": name, "title": title(document, name), "template": template}
+        for name, template, view in found
+        if view
     ]
 
 
@@ -125,15 +149,82 @@ def recommendation(document: Document) -> Row:
     }
 
 
+@section(N_("Workload"))
+def workload(document: Document) -> Row:
+    """What was asked: how long requests are, how many there are, how that grows, and the load of a week."""
+    words = document.words
+    rows = view_workload.lengths(words)
+    return {
+        "lead": view_workload.typical(words),
+        "many": any(row["of"] for row in rows),
+        "lengths": rows,
+        "more": view_workload.more(words),
+        "axis": words.translate("Service" if words.lists_services else "Model"),
+        "demands": view_workload.demands(words),
+        "left_out": view_workload.left_out(words),
+        "week": view_workload.week_figure(words),
+    }
+
+
 @section(N_("Options compared"))
 def options(document: Document) -> Row:
     """Options side by side, and why the others cannot be used."""
     return {
         "lead": view_options.lead(document.words),
-        "models": view_options.by_model(document.words),
+        "models": view_options.by_service(document.words),
         "currency": document.words.currency,
         "ways": document.words.ways,
     }
+
+
+@section(N_("Latency under load"))
+def latency(document: Document) -> Row:
+    """The simulation beside the closed form, and latency against load."""
+    return view_latency.section(document.words, document.winners)
+
+
+@section(N_("Card count"))
+def card_count(document: Document) -> Row:
+    """Why this many cards, what caution costs, and what a loss leaves."""
+    words, winners = document.words, document.winners
+    if not winners:
+        return {}
+    return {
+        "lead": view_count.lead(words, winners),
+        "rows": view_count.counts(words, winners),
+        "caution": view_count.caution(words, winners),
+        "development": any(row["development_units"] for row in winners),
+        "sentences": view_count.sentences(words, winners),
+    }
+
+
+@section(N_("Growth and orders"))
+def growth(document: Document) -> Row:
+    """Cards by month, and when to order what; left out where nothing changes."""
+    words = document.words
+    if not view_growth.has_outlook(words):
+        return {}
+    return {
+        "figures": view_growth.figures(words, document.winners),
+        "orders": view_growth.order_rows(words),
+        "left_out": view_growth.left_out(words),
+    }
+
+
+@section(N_("Fleet plan"))
+def fleet(document: Document) -> Row:
+    """What to keep, buy, rent and release for all services together; left out where no pool is planned."""
+    return view_fleet.view(document.words)
+
+
+@section(N_("What changes the answer"))
+def switches(document: Document) -> Row:
+    """One thing changed at a time, the most useful first; and whether long requests should run apart."""
+    words = document.words
+    rows, pools = view_switches.switch_rows(words), view_switches.pool_sentences(words)
+    if not rows and not pools:
+        return {}
+    return {"rows": rows, "left_out": view_switches.left_out(words), "pools": pools}
 
 
 @section(N_("Cost over time"))
@@ -151,6 +242,35 @@ def costs(document: Document) -> Row:
         "charts": [view_money.cost_figure(document.words, row, small=True) for row in document.winners],
         "tables": [view_money.cost_lines(document.words, row) for row in document.winners],
     }
+
+
+@section(N_("Ways to get the cards"))
+def ways(document: Document) -> Row:
+    """Rent in its forms, buy in its forms, both, and a hosted API, for the same demand."""
+    words, winners = document.words, document.winners
+    table = view_ways.table(words, winners)
+    if not table or not words.both_ways:
+        return {}
+    flat = words.translate("No hour-of-week profile is stated: the load is flat, so following it saves nothing.")
+    return {
+        "table": table,
+        "sentences": view_ways.sentences(words, winners),
+        "flat": "" if len(words.run.load) else flat,
+    }
+
+
+@section(N_("What would change the money"))
+def sensitivity(document: Document) -> Row:
+    """Tornado, chances, and switching values."""
+    words = document.words
+    figure, chances = view_sensitivity.figure(words), view_sensitivity.chances(words)
+    if not figure and not chances:
+        return {}
+    how = words.translate(
+        "10,000 draws; every input with a range is drawn from a triangle between its low and its high, independent of "
+        "the others; the capacity of the servers is drawn from the measured error of the method."
+    )
+    return {"figure": figure, "chances": chances, "turns": view_sensitivity.turns(words), "how": how}
 
 
 @section(N_("Measured nearby"))
@@ -209,7 +329,7 @@ def _scopes(words: Wording) -> list[dict[str, Any]]:
     """The tables that inputs are sorted into."""
     _ = words.translate
     return [
-        {"title": _("Workload, targets and demand"), "names": ("scenario", "demand")},
+        {"title": _("Workload, targets and demand"), "names": ("workload", "resident", "scenario", "demand")},
         {"title": _("Prices"), "names": ("offer", "market", "purchase", "exchange", "host")},
         {"title": _("Card and links"), "names": ("gpu", "link")},
         {"title": _("Model and weight format"), "names": ("model", "quantization")},

@@ -42,7 +42,8 @@ def quoted(words: Wording, name: str, value: Any) -> str:
         return words.listed(words.translate("{card} ({measure})", card=card, measure=said) for card, said in cards)
     if isinstance(value, Listed):
         return words.listed(_named(words, each) for each in value)
-    naming = {"gpu": words.gpu, "model": words.model, "interconnect": words.link, "host": words.host}
+    naming = {"gpu": words.gpu, "model": words.model, "service": words.service, "interconnect": words.link,
+              "host": words.host}  # fmt: skip
     if name in naming:
         return naming[name](value)
     number = finite(value)

@@ -10,6 +10,8 @@ from string import Formatter
 from typing import Any
 
 from reports.catalog.records import CURRENCIES
+from reports.columns import LEAVES, Leaf
+from reports.constraints import CONSTRAINTS, LOAD
 from reports.formulas.meta import Formula, info
 from reports.render.formats import GENERAL, NumberKind, unit_label
 from reports.render.i18n import Translator
@@ -93,6 +95,10 @@ class Chart:
     column: int = 1
     rows: int = 20
     width_cm: float = 26
+    upright: bool = False
+    """Values rise from zero; otherwise payments, which are negative, are drawn turned round."""
+    label_every: int = 6
+    """Every how many categories have a label."""
 
 
 Block = Rows | DataTable | Chart
@@ -162,18 +168,18 @@ class Book:
 
     @cached_property
     def options(self) -> list[dict[str, Any]]:
-        """The short list, models in the scenario's order, the best option of each first."""
-        order = {model: index for index, model in enumerate(self.run.scenario.matrix.model)}
+        """The short list, services in the scenario's order, the best option of each first."""
+        order = {each.name: index for index, each in enumerate(self.run.scenario.service_axis)}
         rows = self.run.shortlist.to_dict("records")
-        return sorted(rows, key=lambda row: (order.get(str(row["model"]), len(order)), row["rank"]))
+        return sorted(rows, key=lambda row: (order.get(str(row["service"]), len(order)), row["rank"]))
 
     @cached_property
-    def models(self) -> list[str]:
-        """Models that have a short-listed option."""
-        return list(dict.fromkeys(str(option["model"]) for option in self.options))
+    def services(self) -> list[str]:
+        """Services that have a short-listed option."""
+        return list(dict.fromkeys(str(option["service"]) for option in self.options))
 
-    def options_of(self, model: str) -> list[dict[str, Any]]:
-        return [option for option in self.options if str(option["model"]) == model]
+    def options_of(self, service: str) -> list[dict[str, Any]]:
+        return [option for option in self.options if str(option["service"]) == service]
 
     @cached_property
     def winners(self) -> list[dict[str, Any]]:
@@ -188,6 +194,15 @@ class Book:
     def made(self) -> dict[str, tuple[Formula, Any]]:
         """Column of the short list -> the formula and block that make it."""
         return {block.column(info(each).name): (each, block) for block in self.run.blocks for each in block.formulas}
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Leaves that any formula or constraint of the run reads."""
+        blocks = self.run.blocks
+        read = {block.resolve(name) for block in blocks for each in block.formulas for name in info(each).inputs}
+        records = CONSTRAINTS[self.run.method.name]
+        read |= {name for record in records for name in (record.value, record.bound) if name != LOAD}
+        return [leaf for leaf in LEAVES if leaf.name in read - set(self.made)]
 
     def unit(self, unit: str, column: str = "") -> str:
         """A unit as shown; amounts name their currency."""
@@ -209,6 +224,15 @@ class Book:
 
     def model(self, model: str) -> str:
         return self.run.catalog.models[model].name
+
+    @cached_property
+    def axis(self) -> str:
+        """Head of a column of services."""
+        return self.translate("Service" if self.words.lists_services else "Model")
+
+    def service(self, service: str) -> str:
+        """A service with its model, or the model alone that it is named by."""
+        return self.words.service(service)
 
     def link(self, option: Mapping[str, Any]) -> str:
         return {"nvlink": "NVLink", "pcie": "PCIe"}.get(str(option["interconnect"]), str(option["interconnect"]))

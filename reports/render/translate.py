@@ -85,7 +85,8 @@ _COMPARISON: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 _NUMPY = {"minimum": 2, "maximum": 2, "where": 3, "sqrt": 1, "exp": 1, "log": 1}
-_GUARDED = {"floor": meta.floor, "ceil": meta.ceil}
+_NAMED = {"floor": (meta.floor, 1), "ceil": (meta.ceil, 1), "binomial_tail": (meta.binomial_tail, 3),
+          "normal_quantile": (meta.normal_quantile, 1)}  # fmt: skip
 
 
 @cache
@@ -143,8 +144,8 @@ class _Parser:
             known = self.meaning.get(called.value.id) is np and called.attr in _NUMPY
             name, count = called.attr, _NUMPY.get(called.attr, 0)
         elif isinstance(called, ast.Name):
-            known = called.id in _GUARDED and self.meaning.get(called.id) is _GUARDED[called.id]
-            name, count = called.id, 1
+            own, count = _NAMED.get(called.id, (None, 0))
+            known, name = own is not None and self.meaning.get(called.id) is own, called.id
         else:
             known, name, count = False, "", 0
         if not known:
@@ -264,7 +265,13 @@ class Excel:
         if node.name == "where":
             condition, yes, no = node.arguments
             return Text(f"IF({write(condition, self).text},{self.number(yes).text},{self.number(no).text})")
-        if node.name in _GUARDED:
+        if node.name == "binomial_tail":  # BINOMDIST refuses more wanted than there are, and less than none
+            least, number, share = (self.number(each).text for each in node.arguments)
+            tail = f"1-BINOMDIST(MAX({least}-1,0),{number},{share},TRUE)"
+            return Text(f"IF({least}<1,1,IF({least}>{number},0,{tail}))")
+        if node.name == "normal_quantile":
+            return Text(f"NORMSINV({self.number(node.arguments[0]).text})")
+        if node.name in _NAMED:
             function, sign = ("FLOOR", "+") if node.name == "floor" else ("CEILING", "-")
             value = self.number(node.arguments[0]).at_least(PRODUCT)
             return Text(f"{function}({value}*(1{sign}{plain_number(ROUNDING_GUARD)}),1)")
@@ -339,6 +346,11 @@ class Latex:
             return Text(rf"\sqrt{{{arguments[0]}}}")
         if node.name == "exp":
             return Text(rf"e^{{{arguments[0]}}}", POWER)
+        if node.name == "binomial_tail":
+            least, number, share = arguments
+            return Text(rf"P\left(\mathrm{{Bin}}({number},\, {share}) \ge {least}\right)")
+        if node.name == "normal_quantile":
+            return Text(rf"\Phi^{{-1}}\left({arguments[0]}\right)")
         name = {"minimum": r"\min", "maximum": r"\max", "log": r"\ln"}[node.name]
         return Text(rf"{name}\left({', '.join(arguments)}\right)")
 

@@ -53,7 +53,7 @@ def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, A
     )
     return {
         "title": title,
-        "model": words.model(row["model"]),
+        "model": words.service(row["service"]),
         "picture": picture,
         "note": _cost_note(words, row),
     }
@@ -85,7 +85,7 @@ def _cost_note(words: Wording, row: Row) -> str:
 def _cost_title(words: Wording, row: Row) -> str:
     even = finite(row.get("break_even_month"))
     saving = finite(row.get("saving_share"))
-    values = {"months": words.months(row["horizon_months"]), "model": words.model(row["model"])}
+    values = {"months": words.months(row["horizon_months"]), "model": words.service(row["service"])}
     if not words.both_ways:
         return words.translate(
             "{model}: what owning costs over {months}"
@@ -135,7 +135,7 @@ def changes(words: Wording, row: Row) -> list[str]:
 
 
 def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
-    """Monthly cost of renting and of buying, side by side for every model."""
+    """Monthly cost of renting and of buying, side by side for every service."""
     scale = words.scale(row[f"{way}_equivalent_amount_per_month"] for row in winners for way in words.ways)
     rows = []
     for row in winners:
@@ -150,11 +150,19 @@ def ways_figure(words: Wording, winners: list[Row]) -> dict[str, Any]:
                     value=None if value is None else value / scale.factor,
                     text=f"{text} ✓" if chosen else text,
                     strong=chosen,
-                    group=words.model(row["model"]),
+                    group=words.service(row["service"]),
                 )
             )
     if words.both_ways:
-        title = words.translate("Cost a month of renting and of buying, by model; the cheaper way is chosen")
+        title = words.translate(
+            "Cost a month of renting and of buying, by service; the cheaper way is chosen"
+            if words.lists_services
+            else "Cost a month of renting and of buying, by model; the cheaper way is chosen"
+        )
+    elif words.lists_services:
+        title = words.translate(
+            "Cost a month of buying, by service" if "buy" in words.ways else "Cost a month of renting, by service"
+        )
     else:
         title = words.translate(
             "Cost a month of buying, by model" if "buy" in words.ways else "Cost a month of renting, by model"
@@ -187,7 +195,7 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
             )
         )
     label = next((bar.label for bar in limits if bar.kind == "binding"), "")
-    title = words.translate("{model}: the limit is {limit}", model=words.model(row["model"]), limit=label)
+    title = words.translate("{model}: the limit is {limit}", model=words.service(row["service"]), limit=label)
     recommended = finite(row.get("recommended_requests", row.get("recommended_concurrency")))
     picture = charts.bars(
         title, limits, unit=words.translate("requests at once, one replica"), target=recommended,
@@ -237,4 +245,4 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
                 "amount": words.scaled(line["amount"], scale),
             }
         )
-    return {"model": words.model(row["model"]), "unit": scale.unit, "currency": words.currency, "rows": shown}
+    return {"model": words.service(row["service"]), "unit": scale.unit, "currency": words.currency, "rows": shown}

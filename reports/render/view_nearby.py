@@ -30,6 +30,7 @@ COUNTED_LABELS = {
 BANDS = {
     "cards_needed": N_("Cards needed"),
     "tpot_ms": N_("TPOT, ms"),
+    "ttft_ms": N_("TTFT, ms"),
     "output_tokens_per_s": N_("Output tokens per second, one unit"),
     "recommended_concurrency": N_("Requests at once, one unit"),
 }
@@ -107,6 +108,7 @@ def winner(words: Wording, row: Row) -> dict[str, Any]:
                 "name": words.translate(name),
                 "value": words.count(row[column]) if column in COUNTS else words.short(row[column]),
                 "low_high": band(words, row, column),
+                "label": words.translate(SHORT_LABELS[str(row[f"{column}_label"])]),
             }
             for column, name in BANDS.items()
             if band(words, row, column)

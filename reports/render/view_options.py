@@ -16,7 +16,7 @@ Row = dict[str, Any]
 Reasons = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 FEW_OPTIONS = 24
-"""Up to this many options of a model are all shown; beyond, the best one of each card."""
+"""Up to this many options of a service are all shown; beyond, the best one of each card."""
 
 MOST_ROWS = 10
 
@@ -45,13 +45,13 @@ def lead(words: Wording) -> str:
     return words.joined(level, said[words.ways], words.translate("What is paid for is what the cost counts."))
 
 
-def by_model(words: Wording) -> list[dict[str, Any]]:
-    """For each model of the scenario: its options in a table, then a sentence for each that cannot be used."""
+def by_service(words: Wording) -> list[dict[str, Any]]:
+    """For each service of the scenario: its options in a table, then a sentence for each that cannot be used."""
     run = words.run
     reasons = _reasons(run.excuses)
     shown = []
-    for model in run.scenario.matrix.model:
-        options = run.options[run.options["model"].astype(str) == model]
+    for service in run.scenario.service_axis:
+        options = run.options[run.options["service"].astype(str) == service.name]
         each_card = len(options) > FEW_OPTIONS
         chosen = _best_of_each_card(options) if each_card else options
         ranked = chosen[chosen["rank"].notna()].sort_values("rank", kind="stable").head(MOST_ROWS)
@@ -59,7 +59,7 @@ def by_model(words: Wording) -> list[dict[str, Any]]:
         scale = words.scale(row[name] for row in rows for name in AMOUNTS if name.startswith(words.ways))
         shown.append(
             {
-                "model": words.model(model),
+                "model": words.service(service.name),
                 "demand": _demand(words, options),
                 "unit": scale.unit,
                 "rows": [_option(words, row, scale, reasons) for row in rows],

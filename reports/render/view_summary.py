@@ -48,17 +48,17 @@ def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
 def unanswered(words: Wording, winners: list[Row]) -> tuple[list[str], list[str]]:
     """Models without a winner, by name: those that only lack a price, and those that nothing can serve."""
     options = words.run.options
-    served = set(options.loc[options["feasible"].astype(bool), "model"].astype(str))
-    answered = {str(row["model"]) for row in winners}
-    open_ones = [model for model in words.run.scenario.matrix.model if model not in answered]
+    served = set(options.loc[options["feasible"].astype(bool), "service"].astype(str))
+    answered = {str(row["service"]) for row in winners}
+    open_ones = [each.name for each in words.run.scenario.service_axis if each.name not in answered]
     return (
-        [words.model(model) for model in open_ones if model in served],
-        [words.model(model) for model in open_ones if model not in served],
+        [words.service(name) for name in open_ones if name in served],
+        [words.service(name) for name in open_ones if name not in served],
     )
 
 
 def without_answer(words: Wording, unpriced: list[str], infeasible: list[str]) -> list[str]:
-    """Why models have no answer, one sentence a reason."""
+    """Why services have no answer, one sentence a reason."""
     said = []
     if infeasible:
         names = words.listed(infeasible)
@@ -106,19 +106,27 @@ def headline(words: Wording, winners: list[Row]) -> str:
         return decision(words, winners[0])
     total = totals(words.run.winners())
     values = {
-        "models": words.count(total.models),
+        "models": words.count(total.services),
         "amount": words.amount(total.monthly_cost_amount),
-        "bought": words.counted(total.models_bought, "{n} model", "{n} models"),
-        "rented": words.counted(total.models_rented, "{n} model", "{n} models"),
+        "bought": words.services_counted(total.services_bought),
+        "rented": words.services_counted(total.services_rented),
         "bought_cards": words.counted(total.cards_bought, "{n} card", "{n} cards"),
         "rented_cards": words.counted(total.cards_rented, "{n} card", "{n} cards"),
         "capex": words.amount(total.capex_amount),
     }
-    if not total.models_bought:
-        return words.translate("Rent {rented_cards} for all {models} models: {amount} a month.", **values)
-    if not total.models_rented:
+    if not total.services_bought:
         return words.translate(
-            "Buy {bought_cards} for all {models} models: {capex} now, equivalent to {amount} a month.", **values
+            "Rent {rented_cards} for all {models} services: {amount} a month."
+            if words.lists_services
+            else "Rent {rented_cards} for all {models} models: {amount} a month.",
+            **values,
+        )
+    if not total.services_rented:
+        return words.translate(
+            "Buy {bought_cards} for all {models} services: {capex} now, equivalent to {amount} a month."
+            if words.lists_services
+            else "Buy {bought_cards} for all {models} models: {capex} now, equivalent to {amount} a month.",
+            **values,
         )
     return words.translate(
         "Buy {bought_cards} for {bought} and rent {rented_cards} for {rented}: equivalent to {amount} a month.",
@@ -147,7 +155,7 @@ def decision(words: Wording, row: Row) -> str:
     """One winner in one sentence."""
     saving = finite(row.get("saving_share"))
     values = {
-        "model": words.model(row["model"]),
+        "model": words.service(row["service"]),
         "gpu": words.gpu(row["gpu"]),
         "months": words.months(words.run.scenario.costs.horizon_months),
     }
@@ -288,11 +296,11 @@ def latency_figure(words: Wording, row: Row) -> dict[str, str]:
 
 
 def figures_of_all(words: Wording, winners: list[Row]) -> list[dict[str, str]]:
-    """Models, cards, money now and money a month of the whole recommendation."""
+    """Services, cards, money now and money a month of the whole recommendation."""
     if not winners:
         return []
     total = totals(words.run.winners())
-    asked = len(words.run.scenario.matrix.model)
+    asked = len(words.run.scenario.service_axis)
     by_way = {
         "buy": {
             "value": words.count(total.cards_bought),
@@ -306,15 +314,15 @@ def figures_of_all(words: Wording, winners: list[Row]) -> list[dict[str, str]]:
         },
     }
     counts = {
-        "buy": words.translate("{n} bought", n=words.count(total.models_bought)),
-        "rent": words.translate("{n} rented", n=words.count(total.models_rented)),
+        "buy": words.translate("{n} bought", n=words.count(total.services_bought)),
+        "rent": words.translate("{n} rented", n=words.count(total.services_rented)),
     }
     return [
         {
             "value": words.translate(
-                "{answered} of {asked}", answered=words.count(total.models), asked=words.count(asked)
+                "{answered} of {asked}", answered=words.count(total.services), asked=words.count(asked)
             ),
-            "unit": words.translate("models served within the targets" if words.has_targets else "models served"),
+            "unit": _served(words),
             "note": words.listed(counts[way] for way in ("buy", "rent") if way in words.ways),
         },
         *(by_way[way] for way in ("buy", "rent") if way in words.ways),
@@ -326,6 +334,13 @@ def figures_of_all(words: Wording, winners: list[Row]) -> list[dict[str, str]]:
             else "",
         },
     ]
+
+
+def _served(words: Wording) -> str:
+    """What the first figure counts."""
+    if words.lists_services:
+        return words.translate("services served within the targets" if words.has_targets else "services served")
+    return words.translate("models served within the targets" if words.has_targets else "models served")
 
 
 def compared(words: Wording) -> str:
@@ -342,7 +357,7 @@ def compared(words: Wording) -> str:
     return words.translate(
         "{candidates} compared ({models} × {formats} × {cards} × {counts} × {links}); {able}.",
         candidates=words.counted(len(first), "{n} candidate", "{n} candidates"),
-        models=words.counted(len(matrix.model), "{n} model", "{n} models"),
+        models=words.services_counted(len(run.scenario.service_axis)),
         formats=words.counted(len(matrix.quantization), "{n} weight format", "{n} weight formats"),
         cards=words.counted(len(matrix.gpu), "{n} kind of card", "{n} kinds of card"),
         counts=words.counted(len(matrix.count), "{n} unit size", "{n} unit sizes"),
@@ -360,7 +375,7 @@ def quality_note(words: Wording, row: Row) -> str:
     basis = words.translate.known(entry.quality.basis)
     return words.translate(
         "{model} runs in {format}: {text} ({basis})",
-        model=words.model(row["model"]),
+        model=words.service(row["service"]),
         format=words.quantization(row["quantization"]),
         text=text,
         basis=basis,

@@ -1,4 +1,4 @@
-"""The winners as rows: what to do for each model, with its latency, limit, cost and break-even."""
+"""The winners as rows: what to do for each service, with its latency, limit, cost and break-even."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
     labels = {each.name: each.label for each in CONSTRAINTS[words.run.method.name]}
     constraint = labels.get(str(row["binding_constraint"]), "")
     return {
-        "model": words.model(row["model"]),
+        "model": words.service(row["service"]),
         "sentence": view_summary.decision(words, row),
         "way": str(row["way"]),
         "way_text": words.translate("Buy" if row["way"] == "buy" else "Rent"),

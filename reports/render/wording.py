@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from reports.catalog.records import CURRENCIES
@@ -23,6 +24,7 @@ from reports.render.formats import (
 )
 from reports.render.i18n import Translator
 from reports.run import Run
+from reports.scenario.services import Service
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,28 @@ class Wording:
         """A model's name."""
         found = self.run.catalog.models.get(str(slug))
         return found.name if found else str(slug)
+
+    def service(self, name: Any) -> str:
+        """A service as documents call it: its name with its model beside it, or the model alone that it is named by."""
+        found = self._services.get(str(name))
+        if found is None or found.name == found.model:
+            return self.model(name)
+        return self.translate("{service} ({model})", service=found.name, model=self.model(found.model))
+
+    @cached_property
+    def _services(self) -> dict[str, Service]:
+        return {each.name: each for each in self.run.scenario.service_axis}
+
+    @property
+    def lists_services(self) -> bool:
+        """Whether the first axis is a list of services rather than of models."""
+        return bool(self.run.scenario.services)
+
+    def services_counted(self, number: Any) -> str:
+        """So many models, or services where the scenario lists them."""
+        if self.lists_services:
+            return self.counted(number, "{n} service", "{n} services")
+        return self.counted(number, "{n} model", "{n} models")
 
     def named(self, text: str) -> str:
         """A text with the ids of cards in it replaced by their names."""

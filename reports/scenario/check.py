@@ -12,6 +12,7 @@ from reports.catalog.select import UnknownName, find, plain
 from reports.errors import InputError, Problem
 from reports.scenario.read import EXTENDS, check_partial, in_file_order, load, read_scenario
 from reports.strict_yaml import MAX_BYTES, read
+from reports.yaml_problems import KeyPath
 
 
 def scenario_files(paths: Sequence[Path]) -> list[Path]:
@@ -57,7 +58,7 @@ def check_scenarios(
 def names_read(file: Path, catalog: Catalog) -> list[tuple[str, str]]:
     """(name as written, id) of every name of a good file that is another name of its entry."""
     merged = load(file).merged
-    entries: dict[tuple[str, ...], tuple[str, Mapping[str, Any]]] = {
+    entries: dict[KeyPath, tuple[str, Mapping[str, Any]]] = {
         ("matrix", "model"): ("model", catalog.models),
         ("matrix", "quantization"): ("quantization", catalog.quantizations),
         ("matrix", "gpu"): ("gpu", catalog.gpus),
@@ -65,6 +66,11 @@ def names_read(file: Path, catalog: Catalog) -> list[tuple[str, str]]:
         ("workload", "demand", "by_model"): ("model", catalog.models),
         ("matrix", "quantization_by_model"): ("model", catalog.models),
     }
+    for index, _ in enumerate(merged.data.get("services") or ()):
+        entries["services", index, "model"] = ("model", catalog.models)
+        entries["services", index, "quantization"] = ("quantization", catalog.quantizations)
+    for index, _ in enumerate(merged.data.get("fleet") or ()):
+        entries["fleet", index, "gpu"] = ("gpu", catalog.gpus)
     found: dict[str, str] = {}
     for path, (kind, known) in entries.items():
         value = merged.get(path)

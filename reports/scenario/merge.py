@@ -1,7 +1,8 @@
 """How parts of a scenario combine: the file it extends, itself, the chosen overrides, then ``--set``.
 
 Mappings merge key by key; lists and single values are replaced. Stating one form of a thing drops the other forms of
-it: a new ``distribution``, ``requests_per_s`` over ``peak_concurrency``, ``tpot_p95_ms`` over ``tpot_ms``.
+it: a new ``distribution``, ``requests_per_s`` over ``peak_concurrency``, ``tpot_p95_ms`` over ``tpot_ms``, ``services``
+over ``matrix.model``. One item of a list of named things is changed by a mapping: ``services: {chat: {tier: 2}}``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports.errors import Problem
-from reports.scenario.schema import ScenarioFile, target_keys
+from reports.scenario.schema import ScenarioFile
+from reports.scenario.targets import target_keys
 from reports.scenario.workload import DEMAND_KEYS
 from reports.strict_yaml import YamlDocument, did_you_mean
 from reports.yaml_problems import KeyPath, Place, keys_at, where
 
-_ALTERNATIVES = (set(DEMAND_KEYS), set(target_keys("tpot")), set(target_keys("ttft")))
+_ALTERNATIVES = (set(DEMAND_KEYS), *(set(target_keys(kind)) for kind in ("tpot", "ttft", "answer")))
+_REPLACES: dict[str, set[str]] = {
+    "trace": {"lengths", "input_tokens", "output_tokens", "prefix_cache_hit_share", "burstiness"},
+    "lengths": {"trace", "input_tokens", "output_tokens"},
+}
+"""What one key says anew, so that what an earlier part said of it is gone."""
+_WHOLE = {"growth", "tokens_per_month"}
+"""Mappings that are replaced as a whole."""
+_FIRST_AXES: tuple[KeyPath, KeyPath] = (("services",), ("matrix", "model"))
+"""Either of them says what the first axis of the matrix is."""
 
 Change = tuple[str, Any, Any]
 
@@ -55,10 +66,26 @@ class Merged:
         """The value at a path, None when there is none."""
         data: Any = self.data
         for part in path:
-            if not isinstance(data, dict) or part not in data:
+            if not _holds(data, part):
                 return None
             data = data[part]
         return data
+
+    def part(self, path: KeyPath) -> Merged:
+        """A copy of one part (a mapping), as if it were the whole."""
+
+        def cut(places: Mapping[KeyPath, Place]) -> dict[KeyPath, Place]:
+            return {key[len(path) :]: place for key, place in places.items() if key[: len(path)] == path}
+
+        return Merged(copied(self.get(path)), cut(self.places), cut(self.key_places))
+
+    def graft(self, path: KeyPath, part: Merged) -> None:
+        """Put a part in the place of what stands at a path."""
+        self.forget(path)
+        container: Any = self.get(path[:-1])
+        container[path[-1]] = part.data
+        for mine, theirs in ((self.places, part.places), (self.key_places, part.key_places)):
+            mine.update({(*path, *known): place for known, place in theirs.items()})
 
     def forget(self, path: KeyPath) -> None:
         """Take out a value and all below it."""
@@ -76,7 +103,7 @@ class Merged:
         self.forget(path)
         data: Any = self.data
         for length, part in enumerate(path[:-1], 1):
-            if not isinstance(data.get(part), dict):
+            if not isinstance(data, list) and not isinstance(data.get(part), dict | list):
                 data[part] = {}
                 self.places.setdefault(path[:length], place)
             data = data[part]
@@ -91,10 +118,16 @@ class Merged:
         if not isinstance(new, dict):
             return changes
         self._drop_alternatives(path, set(new))
+        if not path:
+            self._drop_other_axis(later)
         for key, value in new.items():
             here = (*path, key)
             old = self.get(here)
-            if isinstance(value, dict) and isinstance(old, dict) and "distribution" not in value:
+            if isinstance(value, dict) and isinstance(old, list):
+                changes += self._over_items(later, here)
+                continue
+            merges = isinstance(value, dict) and isinstance(old, dict) and key not in _WHOLE
+            if merges and "distribution" not in value:
                 changes += self.over(later, here)
                 continue
             self.forget(here)
@@ -106,11 +139,63 @@ class Merged:
                 changes.append((where(here), old, value))
         return changes
 
+    def _over_items(self, later: Merged, path: KeyPath) -> list[Change]:
+        """Lay a mapping over a list of named things: each key is the name, or the number, of an item."""
+        changes: list[Change] = []
+        items: list[Any] = self.get(path)
+        for name in list(later.get(path)):
+            index = item_index(items, str(name))
+            if index is None:
+                changes += self._not_an_item(later, path, name)
+                continue
+            part = self.part((*path, index))
+            found = part.over(later.part((*path, name))) if isinstance(items[index], dict) else []
+            self.graft((*path, index), part)
+            changes += [(f"{where((*path, index))}.{inside}", old, new) for inside, old, new in found]
+        return changes
+
+    def _not_an_item(self, later: Merged, path: KeyPath, name: str) -> list[Change]:
+        """A name that no item has becomes an item itself, so that the schema and the reader see it."""
+        items: list[Any] = self.get(path)
+        items.append(later.get((*path, name)))
+        here = (*path, len(items) - 1)
+        part = later.part((*path, name))
+        if isinstance(part.data, dict):
+            part.data.setdefault("gpu" if path == ("fleet",) else "name", name)
+        self.graft(here, part)
+        self.places[here] = later.place((*path, name), key=True)
+        return [(where(here), None, part.data)]
+
+    def _drop_other_axis(self, later: Merged) -> None:
+        for stated, other in (_FIRST_AXES, _FIRST_AXES[::-1]):
+            if later.get(stated) is not None and later.get(other) is None:
+                self.forget(other)
+
     def _drop_alternatives(self, path: KeyPath, stated: set[str]) -> None:
         for group in _ALTERNATIVES:
             if stated & group:
                 for key in group - stated:
                     self.forget((*path, key))
+        for key in stated & set(_REPLACES):
+            for other in _REPLACES[key] - stated:
+                self.forget((*path, other))
+
+
+def _holds(data: Any, part: str | int) -> bool:
+    if isinstance(data, dict):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
+
+
+def item_index(items: Any, name: str) -> int | None:
+    """Which item of a list a name or number means: the one with that ``name``, or the only one of that ``gpu``."""
+    if not isinstance(items, list):
+        return None
+    for key in ("name", "gpu"):
+        found = [index for index, item in enumerate(items) if isinstance(item, dict) and item.get(key) == name]
+        if len(found) == 1:
+            return found[0]
+    return int(name) if name.isdecimal() and int(name) < len(items) else None
 
 
 def copied(data: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from reports.catalog.records import REGIONS, Catalog
@@ -55,6 +56,43 @@ def resolve_names(merged: Merged, catalog: Catalog, *, partial: bool = False) ->
         if names == []:
             problems.put(path, "is empty", expected="at least one quantization")
     return list(problems)
+
+
+def resolve_services(merged: Merged, catalog: Catalog) -> list[Problem]:
+    """The names inside services and fleet as ids: models, quantizations (out of the matrix's), cards."""
+    problems = _Problems(merged)
+    axis = merged.get(("matrix", "quantization"))
+    allowed = _known(catalog.quantizations, axis, "quantization") if isinstance(axis, list) else None
+    for index, item in _groups(merged, "services"):
+        if isinstance(item.get("model"), str):
+            _resolve_one(merged, ("services", index, "model"), catalog.models, "model", problems)
+        path = ("services", index, "quantization")
+        _resolve_list(merged, path, catalog.quantizations, "quantization", problems)
+        names = merged.get(path)
+        for place, name in enumerate(names if isinstance(names, list) and allowed is not None else ()):
+            if isinstance(name, str) and name in catalog.quantizations and name not in (allowed or ()):
+                problems.put((*path, place), "is not in matrix.quantization", read=f'"{name}"',
+                             expected=", ".join(map(str, axis)))
+    for index, item in _groups(merged, "fleet"):
+        if isinstance(item.get("gpu"), str):
+            _resolve_one(merged, ("fleet", index, "gpu"), catalog.gpus, "gpu", problems)
+    return list(problems)
+
+
+def _known(entries: Mapping[str, Any], names: Iterable[Any], kind: str) -> set[str]:
+    """Ids of the names that the catalog knows."""
+    found = set()
+    for name in names:
+        with suppress(UnknownName):
+            found.add(find(entries, str(name), kind))
+    return found
+
+
+def _groups(merged: Merged, key: str) -> list[tuple[int, dict[str, Any]]]:
+    """The items of a list that are mappings; the schema says what it expected of the others."""
+    items = merged.data.get(key)
+    return [(index, item) for index, item in enumerate(items if isinstance(items, list) else ())
+            if isinstance(item, dict)]  # fmt: skip
 
 
 def _resolve_one(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
+from reports.scenario.fleet_check import check_fleet
 from reports.scenario.merge import Change, Merged, clashes, unknown_keys
-from reports.scenario.names import check_assumptions, check_prices, resolve_names
+from reports.scenario.names import check_assumptions, check_prices, resolve_names, resolve_services
+from reports.scenario.references import attach, resolve_workloads
 from reports.scenario.schema import RULE_OF_THUMB, Scenario, ScenarioFile, last_day
+from reports.scenario.services import constructed
 from reports.scenario.settings import set_value
+from reports.scenario.spread import SERVICES, ServicesFile, as_written, lists_services, spread
+from reports.scenario.targets import Targets
+from reports.scenario.workload import DEMAND_KEYS, Workload
 from reports.strict_yaml import YamlDocument, did_you_mean, read, validate
 
 EXTENDS, OVERRIDES = "extends", "overrides"
@@ -47,17 +53,33 @@ def read_scenario(
     if period is not None:
         changes += _apply_period(merged, period)
     normalise(merged)
-    problems += resolve_names(merged, catalog)
+    own, found = _name_and_spread(merged, catalog)
+    problems += found
+    try:
+        file = validate(ServicesFile if lists_services(merged) else ScenarioFile, merged)
+    except InputError as error:
+        raise InputError(in_file_order(as_written([*problems, *error.problems]))) from None
+    file, used, found = attach(file, merged, catalog, path.parent)
+    problems += found
+    problems += _check_whole(file, merged)
+    problems += check_fleet(file, merged, catalog)
+    if problems:
+        raise InputError(in_file_order(as_written(problems)))
+    return _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
+
+
+def _name_and_spread(merged: Merged, catalog: Catalog, partial: bool = False) -> tuple[frozenset[str], list[Problem]]:
+    """Names become ids, and services get their whole workload and targets; which have their own, and what is wrong."""
+    problems = resolve_services(merged, catalog)
+    own: frozenset[str] = frozenset()
+    if lists_services(merged):
+        own, found = spread(merged, catalog.models)
+        problems += found
+    problems += resolve_workloads(merged, catalog)
+    problems += resolve_names(merged, catalog, partial=partial)
     problems += check_assumptions(merged, catalog)
     problems += check_prices(merged, catalog)
-    try:
-        file = validate(ScenarioFile, merged)
-    except InputError as error:
-        raise InputError(in_file_order([*problems, *error.problems])) from None
-    problems += _check_whole(file, merged)
-    if problems:
-        raise InputError(in_file_order(problems))
-    return _freeze(file, catalog, path, parts, changes)
+    return own, problems
 
 
 def check_partial(path: Path, catalog: Catalog) -> list[Problem]:
@@ -65,14 +87,12 @@ def check_partial(path: Path, catalog: Catalog) -> list[Problem]:
     parts = load(path)
     problems = [problem for part in parts.overrides.values() for problem in unknown_keys(part)]
     normalise(parts.merged)
-    problems += resolve_names(parts.merged, catalog, partial=True)
-    problems += check_assumptions(parts.merged, catalog)
-    problems += check_prices(parts.merged, catalog)
+    problems += _name_and_spread(parts.merged, catalog, partial=True)[1]
     try:
-        validate(ScenarioFile, parts.merged)
+        validate(ServicesFile if lists_services(parts.merged) else ScenarioFile, parts.merged)
     except InputError as error:
         problems += [problem for problem in error.problems if problem.message != "is missing"]
-    return in_file_order(problems)
+    return in_file_order(as_written(problems))
 
 
 def load(path: Path) -> Parts:
@@ -215,11 +235,14 @@ def normalise(merged: Merged) -> None:
     method = merged.get(("method",))
     if isinstance(method, str):
         merged.data["method"] = [method]
-    for name in ("input_tokens", "output_tokens"):
-        path = ("workload", name)
-        tokens = merged.get(path)
-        if isinstance(tokens, int | float) and not isinstance(tokens, bool):
-            merged.put(path, {"distribution": "fixed", "tokens": tokens}, merged.place(path))
+    services = merged.data.get(SERVICES)
+    parts = [(SERVICES, index) for index in range(len(services))] if isinstance(services, list) else []
+    for part in [(), *parts]:
+        for name in ("input_tokens", "output_tokens"):
+            path = (*part, "workload", name)
+            tokens = merged.get(path)
+            if isinstance(tokens, int | float) and not isinstance(tokens, bool):
+                merged.put(path, {"distribution": "fixed", "tokens": tokens}, merged.place(path))
 
 
 def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
@@ -237,15 +260,18 @@ def _check_whole(file: ScenarioFile, merged: Merged) -> list[Problem]:
         place, line, column = merged.place(path)
         problems.append(Problem(place, message, line, column, where=".".join(map(str, path)), **more))
 
-    if file.targets is None and any(method != RULE_OF_THUMB for method in file.method):
-        problem(("targets",), "is missing", expected="a target for TPOT and one for TTFT, such as tpot_ms and ttft_ms",
+    asked = [each.targets for each in file.services] or [file.targets]
+    if None in asked and any(method != RULE_OF_THUMB for method in file.method):
+        first = next((index for index, each in enumerate(file.services) if each.targets is None), None)
+        problem(("targets",) if first is None else (SERVICES, first, "targets"), "is missing",
+                expected="a target for TPOT and one for TTFT, such as tpot_ms and ttft_ms",
                 hint="only the rule-of-thumb method works without")
     demand = file.workload.demand
-    if demand.peak_concurrency is None and demand.requests_per_s is None:
+    if not lists_services(merged) and not demand.stated:
         without = [model for model in file.matrix.model if model not in demand.by_model]
         if without:
             problem(("workload", "demand"), f"says nothing about {', '.join(without)}",
-                    expected="peak_concurrency or requests_per_s for the models that by_model does not name")
+                    expected=f"{', '.join(DEMAND_KEYS)} for the models that by_model does not name")
     end = last_day(file.period)
     if file.as_of is not None:
         months = (file.as_of.year - end.year) * 12 + file.as_of.month - end.month
@@ -260,10 +286,15 @@ def _check_whole(file: ScenarioFile, merged: Merged) -> list[Problem]:
 
 
 def _freeze(
-    file: ScenarioFile, catalog: Catalog, path: Path, parts: Parts, changes: Sequence[Change]
+    file: ScenarioFile, catalog: Catalog, path: Path, parts: Parts, changes: Sequence[Change], own: frozenset[str]
 ) -> Scenario:
     terms = file.prices.terms or tuple(sorted(set(catalog.rental["term"].astype(str)) - {"spot"}))
     values = {name: getattr(file, name) for name in ScenarioFile.model_fields}
     values["prices"] = file.prices.model_copy(update={"terms": terms})
     values["as_of"] = file.as_of or last_day(file.period)
-    return Scenario.model_construct(name=path.stem, changes=tuple(changes), files=parts.files, **values)
+    if file.services:  # what the services are laid over need not be complete
+        values["workload"] = constructed(Workload, file.workload)
+        values["targets"] = constructed(Targets, file.targets) if file.targets else None
+    return Scenario.model_construct(
+        name=path.stem, changes=tuple(changes), files=parts.files, own_workloads=own, **values
+    )

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
+from reports.scenario.operations import EngineSettings, FleetEntry, Policies, Room, Speculative
+from reports.scenario.services import Service, ServiceEntry, by_model, listed
+from reports.scenario.targets import Targets
 from reports.scenario.workload import Strict, Workload
 
 MethodName = Literal["roofline", "rule-of-thumb"]
@@ -19,10 +22,8 @@ Currency = Literal["CNY", "USD", "EUR"]
 Region = Literal["china", "us", "eu", "global"]
 Interconnect = Literal["nvlink", "pcie"]
 ReportKind = Literal["monthly-procurement", "capacity-proposal", "technical-appendix"]
-Statistic = Literal["mean", "p50", "p95", "p99"]
 
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S", description="text that can be seen")]
-Milliseconds = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Period = Annotated[str, Field(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$", description="a month such as 2026-11")]
 
@@ -47,63 +48,11 @@ class Title(Strict):
         return getattr(self, language) or self.en
 
 
-class Targets(Strict):
-    """What users are promised: time per output token (TPOT) and time to first token (TTFT), one of each."""
-
-    tpot_mean: Milliseconds | None = Field(default=None, alias="tpot_ms")
-    """Mean time per output token."""
-    tpot_p50: Milliseconds | None = Field(default=None, alias="tpot_p50_ms")
-    tpot_p95: Milliseconds | None = Field(default=None, alias="tpot_p95_ms")
-    tpot_p99: Milliseconds | None = Field(default=None, alias="tpot_p99_ms")
-    ttft_mean: Milliseconds | None = Field(default=None, alias="ttft_ms")
-    """Mean time to first token."""
-    ttft_p50: Milliseconds | None = Field(default=None, alias="ttft_p50_ms")
-    ttft_p95: Milliseconds | None = Field(default=None, alias="ttft_p95_ms")
-    ttft_p99: Milliseconds | None = Field(default=None, alias="ttft_p99_ms")
-
-    @model_validator(mode="after")
-    def _one_each(self) -> Targets:
-        wrong = [kind for kind in ("tpot", "ttft") if len(self._stated(kind)) != 1]
-        if wrong:
-            forms = " and ".join(f"one of {', '.join(target_keys(kind))}" for kind in wrong)
-            raise ValueError(f"state exactly {forms}")
-        return self
-
-    def _stated(self, kind: str) -> list[tuple[Statistic, float]]:
-        found = [(statistic, getattr(self, f"{kind}_{statistic}")) for statistic in get_args(Statistic)]
-        return [(statistic, value) for statistic, value in found if value is not None]
-
-    @property
-    def tpot_ms(self) -> float:
-        """Target for the time per output token."""
-        return self._stated("tpot")[0][1]
-
-    @property
-    def tpot_statistic(self) -> Statistic:
-        """Which statistic of the time per output token the target is for."""
-        return self._stated("tpot")[0][0]
-
-    @property
-    def ttft_ms(self) -> float:
-        """Target for the time to first token."""
-        return self._stated("ttft")[0][1]
-
-    @property
-    def ttft_statistic(self) -> Statistic:
-        """Which statistic of the time to first token the target is for."""
-        return self._stated("ttft")[0][0]
-
-
-def target_keys(kind: str) -> list[str]:
-    """The keys that state one target: ``tpot_ms``, ``tpot_p50_ms``, …"""
-    return [str(field.alias) for name, field in Targets.model_fields.items() if name.startswith(kind)]
-
-
 class Matrix(Strict):
     """The five axes; every combination is a candidate."""
 
     model: tuple[str, ...] = Field(min_length=1, max_length=500)
-    """Models, by their id or any alias in the catalog."""
+    """Models, by their id or any alias in the catalog; left out where services are listed."""
     quantization: tuple[str, ...] = Field(min_length=1, max_length=50)
     gpu: tuple[str, ...] = Field(min_length=1, max_length=500)
     count: tuple[Count, ...] = Field(min_length=1, max_length=128)
@@ -145,6 +94,13 @@ class Costs(Strict):
     horizon_months: Annotated[int, Field(ge=1, le=240)] = 36
     compare: tuple[Literal["rent", "buy"], ...] = Field(default=("rent", "buy"), min_length=1)
 
+    depreciation: Literal["straight-line", "declining-balance"] = "straight-line"
+    """How the books write servers off; the cash view does not depend on it."""
+    tax_shield: bool = False
+    """Whether the cash flows after income tax are shown too: rent, depreciation and running cost are expenses."""
+    lease_payments: Literal["in-arrears", "in-advance"] = "in-arrears"
+    """When a lease is paid: at the end or at the start of a month."""
+
     _once = field_validator("compare")(_each_once)
 
 
@@ -167,7 +123,19 @@ class ScenarioFile(Strict):
     workload: Workload
     targets: Targets | None = None
     """Required by every method but the rule of thumb."""
+    services: tuple[ServiceEntry, ...] = Field(default=(), max_length=500)
+    """Models with a demand, targets and a priority of their own, instead of matrix.model."""
     matrix: Matrix
+    speculative: Speculative | None = None
+    """Speculative decoding; default: none."""
+    engine_settings: EngineSettings = EngineSettings()
+    """How the engine is started; default: as the engine's entry in the catalog."""
+    fleet: tuple[FleetEntry, ...] = Field(default=(), max_length=1000)
+    """Cards that are there already."""
+    room: Room | None = None
+    """What the site can power, cool and hold; default: anything."""
+    policies: Policies = Policies()
+    """Reserves; what is left out is an assumption of the catalog."""
     rule_of_thumb: RuleOfThumb = RuleOfThumb()
     assumptions: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
     """Own values for rows of catalogs/assumptions.csv: name -> value in the row's unit; money in this currency."""
@@ -197,17 +165,27 @@ class Scenario(ScenarioFile):
     """(path, old, new) of everything an override, --set or --period changed."""
     files: tuple[tuple[str, str], ...] = ()
     """(path from the scenario's folder, SHA-256) of the scenario and of the file it extends."""
+    own_workloads: frozenset[str] = frozenset()
+    """Services whose workload or targets differ from the scenario's."""
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods, the deciding one first."""
         return self.method
 
-    def demand_for(self, model: str) -> tuple[float, float]:
-        """(peak concurrency, requests per second) for a model, 0 for the one that is not stated."""
-        demand = self.workload.demand
-        stated = demand.by_model.get(model, demand)
-        return stated.peak_concurrency or 0.0, stated.requests_per_s or 0.0
+    @property
+    def service_axis(self) -> tuple[Service, ...]:
+        """The first axis of the matrix: the services, or one for each model when none are listed."""
+        formats = {model: self.matrix.quantization_by_model.get(model, self.matrix.quantization)
+                   for model in self.matrix.model}  # fmt: skip
+        if self.services:
+            return listed(self.services, self.own_workloads, formats)
+        return by_model(self.matrix.model, self.workload, self.targets, formats)
+
+    def demand_for(self, service: str) -> tuple[float, float]:
+        """(peak concurrency, requests per second) of a service, 0 for the one that is not stated."""
+        (found,) = (each for each in self.service_axis if each.name == service)
+        return found.demand.peak_concurrency or 0.0, found.demand.requests_per_s or 0.0
 
 
 def last_day(period: str) -> datetime.date:
@@ -234,6 +212,7 @@ def json_schema() -> dict[str, Any]:
     }
     for part in (schema, *(schema["$defs"][name] for name in ("Title", "Workload", "Matrix"))):
         part.pop("required", None)  # what is missing may come from the file it extends
+    schema["$defs"]["ServiceEntry"]["required"] = ["model", "name"]  # its workload may be the scenario's
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "gpubook scenario"}
 
 

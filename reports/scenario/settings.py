@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
 from reports.errors import InputError, Problem
-from reports.scenario.merge import Change, Merged, copied
+from reports.scenario.merge import Change, Merged, copied, item_index
 from reports.scenario.schema import ScenarioFile
 from reports.strict_yaml import UNSHOWABLE, did_you_mean, parse
 from reports.yaml_problems import KeyPath, annotation_at, keys_at, models_in, number_hint, where
@@ -24,13 +25,13 @@ def set_value(merged: Merged, text: str) -> Change | Problem:
     name, equals, value_text = text.partition("=")
     if not equals or not name.strip():
         return Problem(file, "has the wrong form", expected="path=value", hint="such as targets.tpot_ms=40")
-    path = _path(name.strip().split("."))
+    path = _path(re.sub(r"\[(\d+)\]", r".\1", name.strip()).split("."), merged)
     if isinstance(path, Problem):
         return Problem(file, path.message, where=path.where, read=path.read, expected=path.expected, hint=path.hint)
     annotation = annotation_at(ScenarioFile, path)
-    if path in (("workload", "input_tokens"), ("workload", "output_tokens")):
+    if path[-2:] in (("workload", "input_tokens"), ("workload", "output_tokens")):
         annotation = float
-    elif _is_model(annotation) or _is_mapping(annotation):
+    elif _is_model(annotation) or _is_mapping(annotation) or _items(annotation):
         return Problem(file, "is a group of values", where=where(path), expected="the path of one value",
                        hint=f"such as {name}.{(keys_at(ScenarioFile, path) or ['NAME'])[0]}")
     value = typed(value_text.strip(), annotation)
@@ -58,7 +59,12 @@ def _is_mapping(annotation: Any) -> bool:
     return isinstance(origin, type) and issubclass(origin, Mapping)
 
 
-def _path(parts: list[str]) -> KeyPath | Problem:
+def _items(annotation: Any) -> bool:
+    """Whether a path leads to a list of groups, such as services, whose items have a name or a number."""
+    return get_origin(annotation) is tuple and _is_model(get_args(annotation)[0])
+
+
+def _path(parts: list[str], merged: Merged) -> KeyPath | Problem:
     """Dotted names as a path; names inside a mapping (model names) may hold dots themselves."""
     path: KeyPath = ()
     rest = list(parts)
@@ -70,6 +76,15 @@ def _path(parts: list[str]) -> KeyPath | Problem:
             keep = 1 if _is_model(inner) and len(rest) > 1 else 0
             path = (*path, ".".join(rest[: len(rest) - keep]))
             rest = rest[len(rest) - keep :]
+        elif _items(annotation):
+            items = merged.get(path)
+            index = item_index(items, rest[0])
+            if index is None:
+                known = [str(item.get("name") or item.get("gpu")) for item in items or () if isinstance(item, dict)]
+                return Problem("", "no such item", where=where(path), read=f'"{rest[0]}"',
+                               expected=", ".join(known) or "an item of the list", hint=did_you_mean(rest[0], known))
+            path = (*path, index)
+            rest = rest[1:]
         elif rest[0] in options:
             path = (*path, rest.pop(0))
         elif options:

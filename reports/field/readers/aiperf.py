@@ -162,7 +162,7 @@ def _run(summary: Summary, path: Path, line: int, facts: dict[str, Any], concurr
     run.completed, run.failed = summary.get("requests"), summary.get("errors")
     run.facts["input_tokens"], run.facts["output_tokens"] = summary.get("input"), summary.get("output")
     busy = summary.get("req_s") * summary.get("latency") / 1000
-    if math.isnan(concurrency) and math.isnan(rate) and busy > 0:
+    if math.isnan(concurrency) and math.isnan(rate) and 0 < busy < math.inf:
         # Little's law: requests in flight = rate x time in the system; the table does not print the setting.
         concurrency = max(round(busy), 1) if abs(busy - round(busy)) < 0.05 * busy + 0.02 else busy
         run.notes.append(f"concurrency {busy:.3g} is request throughput x request latency; the table does not state it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
-from reports.errors import InputError, Problem
 from reports.field import measured
 from reports.field.readers import (
     aiperf,
@@ -98,18 +97,10 @@ def read(path: str | Path, catalog: Catalog | None = None) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
-def read_all(paths: Iterable[str | Path], catalog: Catalog | None = None) -> pd.DataFrame:
-    """Rows of several files; InputError lists the problems of all that cannot be read."""
-    frames: list[pd.DataFrame] = []
-    problems: list[Problem] = []
-    for path in paths:
-        try:
-            frames.append(read(path, catalog))
-        except InputError as error:
-            problems += error.problems
-    if problems:
-        raise InputError(problems)
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+def is_table(path: Path) -> bool:
+    """Whether a file is a table of measured rows, whose names are resolved while it is read."""
+    beginning = head(path)
+    return beginning.lstrip()[:1] not in ("{", "[") and _is_own(beginning)
 
 
 def has_json_lines(path: Path) -> bool:
@@ -199,20 +190,17 @@ def _is_own(beginning: str) -> bool:
 
 
 def _columns(beginning: str) -> set[str]:
-    header = beginning.lstrip("\ufeff \r\n").split("\n", 1)[0]
-    return {name.strip().strip('"') for name in header.split(",")}
+    header = beginning.lstrip("\ufeff \r\n").splitlines()[0]
+    return {name.strip().strip('"') for name in header.split(measured.delimiter(header))}
 
 
 def _text_readers(path: Path) -> list[Reader]:
     kinds: dict[str, None] = {}
-    since = 0
-    for line, content in lines(path, _KEEP):
+    since: list[int] = []
+    for line, content in lines(path, _KEEP, lambda number: bool(since) and number - since[0] > LOOK_ON_LINES):
         for match in _SIGNATURE.finditer(content):
             kinds[match.lastgroup or ""] = None
-        if kinds and not since:
-            since = line
-        if since and line - since > LOOK_ON_LINES:
-            break
+            since.append(line)
     if "console_block" in kinds:
         kinds.pop("trtllm_bench", None)
     return [_READERS[name] for name in kinds]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from reports.constants import BYTES_PER_GIB
-from reports.field.readers.rows import number, text
+from reports.field.readers.rows import number, text, whole
 from reports.field.readers.serving import Run, table
 from reports.field.readers.text import dig, load_json, refuse
 
@@ -67,10 +67,10 @@ def _run(data: dict[str, Any], path: Path, line: int) -> Run:
     batch = number(shapes.get("batch_size"))
     derived = []
     if math.isnan(batch):
-        batch = _rounded(_throughput(report, "prefill") * prefill)
+        batch = whole(_throughput(report, "prefill") * prefill)
         derived.append("batch")
-    if math.isnan(made):
-        made = _rounded(_throughput(report, "decode") * decode / batch) + 1
+    if math.isnan(made) and batch > 0:
+        made = whole(_throughput(report, "decode") * decode / batch) + 1
         derived.append("output length")
     run.facts = {
         "model_name": text(dig(config.get("backend") or {}, "model")), "batch_requests": batch, "output_tokens": made,
@@ -91,10 +91,6 @@ def _run(data: dict[str, Any], path: Path, line: int) -> Run:
         run.notes.append(f"{' and '.join(derived)} derived from throughput x latency; the report does not state them")
     run.use = "context"
     return run
-
-
-def _rounded(value: float) -> float:
-    return float(round(value)) if math.isfinite(value) else math.nan
 
 
 def _throughput(report: dict[str, Any], part: str) -> float:

@@ -24,7 +24,10 @@ def number(value: Any) -> float:
     if isinstance(value, bool) or value is None:
         return math.nan
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            return math.inf
     if not isinstance(value, str):
         return math.nan
     text = value.strip().rstrip("%x").strip().replace("_", "x")
@@ -36,6 +39,11 @@ def number(value: Any) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def whole(value: float) -> float:
+    """The nearest whole number; NaN for what is none."""
+    return float(round(value)) if math.isfinite(value) else math.nan
 
 
 def text(value: Any) -> str:

@@ -11,16 +11,8 @@ from typing import Any
 import pandas as pd
 
 from reports.errors import InputError, Problem
-from reports.field.readers.rows import frame, row
-
-FAILED_SHARE = 0.05
-"""Above this share of failed requests the run describes the failures: it is shown, not fitted."""
-AGREE = 1.05
-"""Figures that are arithmetic of each other in one file may differ by rounding and ramp, not more."""
-IMPLAUSIBLE = 3.0
-"""More tokens a second than concurrency / TPOT by this factor is a unit, not a mean of unequal requests."""
-UNEVEN = 1.5
-"""TPOT (mean over requests) against inter-token latency (mean over tokens)."""
+from reports.field.readers.rows import frame, row, whole
+from reports.field.rules import rule
 
 LATENCIES = ("tpot_ms", "ttft_ms")
 
@@ -74,17 +66,17 @@ def run_rows(run: Run) -> list[dict[str, Any]]:
     use, trap, notes = run.use, run.trap, list(run.notes)
     uneven = False
     attempted = run.completed + run.failed
-    if run.completed > 0 and run.failed / attempted > FAILED_SHARE:
+    if run.completed > 0 and run.failed / attempted > rule("failed_share"):
         use, trap = "context", "failed-requests"
         notes.append(f"{run.failed:.0f} of {attempted:.0f} requests failed")
     tpot = run.values.get("tpot_ms", (math.nan, ""))[0]
     if run.speculative:
         use, trap = "context", "speculative-decoding"
         notes.append(run.speculative)
-    elif run.itl_ms > UNEVEN * tpot > 0:
+    elif run.itl_ms > rule("uneven_ratio") * tpot > 0:
         use, trap = "context", "speculative-decoding"
         notes.append(f"chunks come every {run.itl_ms:.4g} ms but tokens every {tpot:.4g} ms: several tokens a step")
-    elif tpot > UNEVEN * run.itl_ms > 0:
+    elif tpot > rule("uneven_ratio") * run.itl_ms > 0:
         uneven = not trap
         notes.append(f"TPOT {tpot:.4g} ms is a mean over unequal requests; the mean over tokens is {run.itl_ms:.4g} ms")
     made = []
@@ -113,9 +105,9 @@ def _whole_run(run: Run) -> str:
         return "every request failed: its latencies and throughputs of 0.0 are not measurements"
     stated = run.values.get("output_tok_s", (math.nan, ""))[0]
     counted = run.total_output_tokens / run.duration_s if run.duration_s > 0 else math.nan
-    if stated > 0 and counted > 0 and max(stated / counted, counted / stated) > AGREE:
+    if stated > 0 and counted > 0 and max(stated / counted, counted / stated) > rule("agree_ratio"):
         cards = counted / stated
-        if cards >= 2 and abs(cards - round(cards)) < 0.05 * cards:
+        if cards >= 2 and abs(cards - whole(cards)) < 0.05 * cards:
             return (
                 f"output throughput {stated:.4g} tok/s is 1/{cards:.0f} of tokens / duration ({counted:.4g}): "
                 "per card against total"
@@ -142,7 +134,7 @@ def _one_value(run: Run, facts: dict[str, Any], metric: str, value: float) -> st
         together = run.completed
     rate = run.values.get("output_tok_s", (math.nan, ""))[0]
     most = together * 1000 / value
-    if rate > IMPLAUSIBLE * most:
+    if rate > rule("implausible_ratio") * most:
         unit = " (milliseconds and seconds mixed up?)" if rate > 300 * most else ""
         return f"{rate:.4g} tok/s is more than {together:.0f} requests at {value:.4g} ms a token give{unit}"
     if facts.get("start") == "steady" and 300 * rate < most:

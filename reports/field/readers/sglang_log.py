@@ -10,10 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from reports.field.readers.rows import date_of, number, text
-from reports.field.readers.serving import usable
-from reports.field.readers.start_up import StartUp, start_rows
-from reports.field.readers.text import lines, refuse
+from reports.field.readers.rows import date_of, number
+from reports.field.readers.start_up import StartUp, read_starts, take_arguments, take_tokens
+from reports.field.readers.text import lines
 
 KEEP = (
     b"server_args=", b"ServerArgs(", b"Load weight end", b"KV Cache is allocated", b"max_total_num_tokens=",
@@ -42,17 +41,8 @@ _ARGUMENT = {
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Rows of every start in the log, one line in memory at a time."""
-    rows = []
-    failure = ""
-    for start in _starts(path):
-        if start.said_something:
-            rows += start_rows(start)
-        failure = failure or start.failure
-    if not rows:
-        reason = f"the server did not start: {failure}" if failure else "without KV-cache size or weights"
-        raise refuse(path, f"is an SGLang log {reason}", hint="give the log from the start of the server on")
-    return usable(path, rows)
+    """Rows of every start in the log."""
+    return read_starts(path, _starts(path), "an SGLang log")
 
 
 def _starts(path: Path) -> Iterator[StartUp]:
@@ -78,17 +68,7 @@ def _starts(path: Path) -> Iterator[StartUp]:
 
 
 def _arguments(start: StartUp, content: str) -> None:
-    for name, pattern in _ARGUMENT.items():
-        found = pattern.search(content)
-        value = text(found[1]) if found else ""
-        if not value:
-            continue
-        if name == "kv":
-            start.facts["kv_bytes_per_element"] = 1.0 if value.startswith("fp8") else 2.0
-        elif name in ("model_name", "quantization_name"):
-            start.facts[name] = value
-        else:
-            start.facts[name] = number(value)
+    take_arguments(start, content, _ARGUMENT)
     if "enable_dp_attention=True" in content:
         share_ranks(start.facts)
 
@@ -105,12 +85,12 @@ def _memory(start: StartUp, content: str, line: int, rank: str) -> None:
         start.ranks.add(f"w{rank}")
         start.weights_gib.append(number(found[1]))
     if found := _ALLOCATED.search(content):
-        _tokens(start, number(found[1]), line)
+        take_tokens(start, number(found[1]), line)
         sizes = [number(size) for size in _SIZES.findall(found[2])]
         if sizes:
             start.available_gib.append(sum(sizes))
     elif (found := _TOKENS.search(content)) and math.isnan(start.kv_tokens):
-        _tokens(start, number(found[1]), line)
+        take_tokens(start, number(found[1]), line)
     for name, pattern in _LIMITS.items():
         if found := pattern.search(content):
             start.facts[name] = number(found[1])
@@ -118,8 +98,3 @@ def _memory(start: StartUp, content: str, line: int, rank: str) -> None:
         start.context_tokens = number(found[1])
     if re.search(r"out of memory|Not enough memory", content):
         start.failure = "out of memory"
-
-
-def _tokens(start: StartUp, tokens: float, line: int) -> None:
-    if not start.kv_tokens <= tokens:
-        start.kv_tokens, start.kv_line = tokens, line

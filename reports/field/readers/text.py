@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,24 @@ JSON_LIMIT_BYTES = 64 * 1024 * 1024
 LINE_LIMIT_BYTES = 1024 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024
 HEAD_BYTES = 256 * 1024
+TOLD_BYTES = 128 * 1024 * 1024
+"""After so much of a large file its reader says how far it is."""
+
+_TOLD: ContextVar[Callable[[str], None]] = ContextVar("told", default=lambda step: None)
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\[\d{1,2}(?:;\d{1,3})*m")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ARCHIVES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+@contextmanager
+def telling(say: Callable[[str], None]) -> Iterator[None]:
+    """While it lasts, readers of large files say how far they are."""
+    token = _TOLD.set(say)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 def refuse(
@@ -56,8 +72,12 @@ def clean(line: str) -> str:
     return _COLOUR.sub("", line) if "[" in line else line
 
 
-def lines(path: Path, keep: Sequence[bytes] = (b"",)) -> Iterator[tuple[int, str]]:
+def lines(
+    path: Path, keep: Sequence[bytes] = (b"",), enough: Callable[[int], bool] = lambda line: False
+) -> Iterator[tuple[int, str]]:
     """(number, line) of the lines that contain one of ``keep``; a line is cut at 1 MB, memory stays small.
+
+    ``enough`` of the number of lines read: stop, now and then asked.
 
     Plain words, not patterns: they are searched at the speed of the disk, and most of a log is about something else.
     """
@@ -66,9 +86,13 @@ def lines(path: Path, keep: Sequence[bytes] = (b"",)) -> Iterator[tuple[int, str
             yield from _utf16_lines(path, keep)
             return
         file.seek(0)
-        number, tail = 0, b""
+        number, tail, told = 0, b"", 0
+        size = path.stat().st_size
         while True:
             chunk = file.read(CHUNK_BYTES)
+            if file.tell() - told > TOLD_BYTES:
+                told = file.tell()
+                _TOLD.get()(f"{path.name}, {told / 1e9:.1f} of {size / 1e9:.1f} GB")
             data = tail + chunk
             cut = data.rfind(b"\n") + 1 if chunk else len(data)
             block, tail = data[:cut], data[cut:][:LINE_LIMIT_BYTES]
@@ -80,7 +104,7 @@ def lines(path: Path, keep: Sequence[bytes] = (b"",)) -> Iterator[tuple[int, str
                     if _any(keep, raw):
                         text = raw[:LINE_LIMIT_BYTES].decode("utf-8", "replace").removesuffix("\r")
                         yield number, clean(text.removeprefix("\ufeff"))
-            if not chunk:
+            if not chunk or enough(number):
                 return
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.field.readers.rows import number, text
+from reports.field.readers.rows import number, text, whole
 from reports.field.readers.serving import Run, pick, table
 from reports.field.readers.text import dig, lines, load_json, refuse
 
@@ -103,7 +103,7 @@ def _run(found: dict[str, Any], path: Path, line: int) -> Run:
     requests = get("requests")
     derived = []
     if math.isnan(requests) and get("total_latency_ms") > 0:
-        requests = round(get("request_throughput") * get("total_latency_ms") / 1000)
+        requests = whole(get("request_throughput") * get("total_latency_ms") / 1000)
         derived.append("requests")
     output, inputs = get("output_length"), get("input")
     if math.isnan(output) and get("request_throughput") > 0:
@@ -112,7 +112,7 @@ def _run(found: dict[str, Any], path: Path, line: int) -> Run:
         derived.append("lengths")
     cards = get("tp") * (get("pp") if get("pp") > 0 else 1)
     if math.isnan(cards) and get("per_gpu") > 0:
-        cards = round(get("output") / get("per_gpu"))
+        cards = whole(get("output") / get("per_gpu"))
         derived.append("cards")
     run.completed = requests
     run.facts = {

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from reports.field.readers.rows import number, text
-from reports.field.readers.serving import usable
-from reports.field.readers.start_up import StartUp, start_rows
-from reports.field.readers.text import lines, refuse
+from reports.field.readers.rows import number
+from reports.field.readers.start_up import StartUp, read_starts, take_arguments, take_tokens
+from reports.field.readers.text import lines
 
 KEEP = (
     b"vLLM API server version", b"LLM engine (v", b"non-default args", b"Namespace(", b"odel loading took",
@@ -35,12 +34,12 @@ _ARGUMENT = {
     "pipeline_parallel": _pattern(r"\bpipeline_parallel_size'?[=:] ?(\d+)"),
     "data_parallel": _pattern(r"\bdata_parallel_size'?[=:] ?(\d+)"),
     "memory_utilisation": _pattern(r"\bgpu_memory_utilization'?[=:] ?([\d.]+)"),
-    "quantization": _pattern(r"\bquantization'?[=:] ?'?([\w-]+)"),
+    "quantization_name": _pattern(r"\bquantization'?[=:] ?'?([\w-]+)"),
     "kv": _pattern(r"\bkv_cache_dtype'?[=:] ?'?([\w.]+)"),
-    "block": _pattern(r"\bblock_size'?[=:] ?(\d+)"),
+    "block_tokens": _pattern(r"\bblock_size'?[=:] ?(\d+)"),
     "sequence_limit": _pattern(r"\bmax_num_seqs'?[=:] ?(\d+)"),
     "chunk_tokens": _pattern(r"\bmax_num_batched_tokens'?[=:] ?(\d+)"),
-    "context": _pattern(r"\bmax_(?:seq|model)_len'?[=:] ?(\d+)"),
+    "context_tokens": _pattern(r"\bmax_(?:seq|model)_len'?[=:] ?(\d+)"),
     "dtype": _pattern(r"\bdtype'?[=:] ?'?(?:torch\.)?(\w+)"),
 }
 _TOKENS = _pattern(r"GPU KV cache size: (\d[\d,]*) tokens")
@@ -60,24 +59,8 @@ _TOO_LONG = _pattern(r"max_model_len \((\d+)\) is greater than the derived max_m
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Rows of every start in the log, one line in memory at a time."""
-    rows = []
-    failures = []
-    for start in _starts(path):
-        if start.said_something:
-            rows += start_rows(start)
-        elif start.failure:
-            failures.append((start.line, start.failure))
-    if not rows:
-        if failures:
-            line, failure = failures[-1]
-            raise refuse(path, f"the server did not start: {failure}; the log gives no memory figure", line)
-        raise refuse(
-            path,
-            "is a vLLM log without KV-cache size, weights or available memory",
-            hint="give the log from the start of the server on, at level INFO",
-        )
-    return usable(path, rows)
+    """Rows of every start in the log."""
+    return read_starts(path, _starts(path), "a vLLM log")
 
 
 def _starts(path: Path) -> Iterator[StartUp]:
@@ -107,27 +90,7 @@ def _starts(path: Path) -> Iterator[StartUp]:
 
 
 def _arguments(start: StartUp, content: str) -> None:
-    for name, pattern in _ARGUMENT.items():
-        found = pattern.search(content)
-        value = text(found[1]) if found else ""
-        if not value:
-            continue
-        if name == "model_name":
-            start.facts[name] = value
-        elif name == "quantization":
-            start.facts["quantization_name"] = value
-        elif name == "kv":
-            start.facts["kv_bytes_per_element"] = 1.0 if value.startswith(("fp8", "int8")) else 2.0
-        elif name == "dtype":
-            start.facts.setdefault(
-                "quantization_name", {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}.get(value, "")
-            )
-        elif name == "context":
-            start.context_tokens = number(value)
-        elif name == "block":
-            start.block_tokens = number(value)
-        else:
-            start.facts[name] = number(value)
+    take_arguments(start, content, _ARGUMENT)
     if "kv_cache_dtype=auto" in content or "'kv_cache_dtype': 'auto'" in content:
         start.facts["kv_bytes_per_element"] = 2.0
 
@@ -151,8 +114,7 @@ def _memory(start: StartUp, content: str, line: int, core: str) -> StartUp | Non
             )
             start = again
         start.ranks.add(f"kv{core}")
-        if not start.kv_tokens <= tokens:
-            start.kv_tokens, start.kv_line = tokens, line
+        take_tokens(start, tokens, line)
         if found := _BLOCKS.search(content):
             start.notes.append(f"{found[1]} blocks of {start.block_tokens:.0f} tokens")
         return again

@@ -9,6 +9,7 @@ from reports.render.sheet import Book, Sheet
 
 
 def declare(book: Book) -> tuple[Sheet, ...]:
-    """Every sheet in its order; a new sheet is a new module here and nothing else."""
+    """Every sheet in its order; a new sheet is a new module here; one with nothing to say is left out."""
     modules = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__)]
-    return tuple(module.declare(book) for module in sorted(modules, key=lambda module: module.ORDER))
+    declared = (module.declare(book) for module in sorted(modules, key=lambda module: module.ORDER))
+    return tuple(sheet for sheet in declared if sheet is not None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from reports.columns import LEAF, LEAVES, Leaf, fact_reference
-from reports.constraints import CONSTRAINTS, LOAD
+from reports.columns import LEAF, Leaf, fact_reference
 from reports.formulas.meta import Formula, info
 from reports.methods import Block
 from reports.render.excel_style import BLUE
@@ -53,7 +52,7 @@ def _head(book: Book) -> Iterator[Row]:
     """What each column is: model, card, format and link."""
     last = FIRST + len(book.options)
     words: dict[str, Callable[[dict[str, Any]], str]] = {
-        N_("Model"): lambda option: book.model(str(option["model"])),
+        N_("Model"): lambda option: book.service(str(option["service"])),
         N_("Card"): book.gpu,
         N_("Format"): lambda option: str(option["quantization"]),
         N_("Link"): book.link,
@@ -61,7 +60,7 @@ def _head(book: Book) -> Iterator[Row]:
     for label, text in words.items():
         lowest = label == "Link"
         look = "head number" if lowest else "spanner"
-        cells = {LABEL: Cell(book.translate(label), "head" if lowest else "strong")}
+        cells = {LABEL: Cell(book.axis if label == "Model" else book.translate(label), "head" if lowest else "strong")}
         cells |= {FIRST + index: Cell(text(option), look) for index, option in enumerate(book.options)}
         if lowest:
             cells |= {UNIT: Cell(book.translate("Unit"), "head"), last: Cell(book.translate("Source"), "head"),
@@ -69,20 +68,16 @@ def _head(book: Book) -> Iterator[Row]:
         yield Row(cells, 30 if label in ("Model", "Card") else None)
 
 
-def _leaves(book: Book) -> list[Leaf]:
+def leaves(book: Book) -> list[Leaf]:
     """Leaves that any formula or constraint of the run reads."""
-    made = set(book.made)
-    read = {block.resolve(name) for block in book.run.blocks for each in block.formulas for name in info(each).inputs}
-    records = CONSTRAINTS[book.run.method.name]
-    read |= {name for record in records for name in (record.value, record.bound) if name != LOAD}
-    return [leaf for leaf in LEAVES if leaf.name in read - made]
+    return book.leaves
 
 
 def _inputs(book: Book) -> Iterator[Row]:
     known = set(zip(book.run.facts["scope"], book.run.facts["key"], book.run.facts["column"], strict=True))
     last = FIRST + len(book.options) + 1
     scope = ""
-    for leaf in _leaves(book):
+    for leaf in leaves(book):
         if leaf.scope != scope:
             scope = leaf.scope
             yield gap()
@@ -99,6 +94,8 @@ def _inputs(book: Book) -> Iterator[Row]:
                 cell = Cell(Ref(("input", *place)), "link", kind, anchor(option, leaf.name))
             cells[FIRST + index] = cell
         source = {"layout": N_("search over layouts"), "solved": N_("search over loads")}.get(scope, N_("Inputs"))
+        if scope == "solved" and leaf.unit in ("units", "servers"):
+            source = N_("search over spares")
         cells[last - 1] = Cell(book.translate(source), "unit")
         yield Row(cells)
 

@@ -9,8 +9,9 @@ from reports.constraints import CONSTRAINTS
 from reports.cost.blocks import CASHFLOW, MONTH
 from reports.cost.lines import EVERY_MONTH, LINES
 from reports.cost.timeline import NOT_COMPARED
+from reports.render import plan_checks
 from reports.render.excel_style import GREEN
-from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY
+from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY, SMALL_PERCENT
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
 from reports.render.sheets import calculation, cost_by_month, recommendation, summary
@@ -24,7 +25,8 @@ TOLERANCE = 1e-9
 def declare(book: Book) -> Sheet:
     """One row a check; the verdict counts the failures and the error cells."""
     _ = book.translate
-    checks = [*_capacity(book), *_money(book), *_answers(book), *_errors(book)]
+    planned = (*plan_checks.card_count(book), *plan_checks.months(book))
+    checks = [*_capacity(book), *planned, *_money(book), *_answers(book), *_errors(book)]
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
     head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
     looks = {3: "head number", 4: "head number"}
@@ -59,7 +61,7 @@ def declare(book: Book) -> Sheet:
     )
 
 
-KINDS = {"Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT}
+KINDS = {"Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT, "Card count": SMALL_PERCENT, "Growth": COUNT}
 """How the two sides of a group are shown."""
 
 Check = tuple[str, str, str, Live, Live, Live]
@@ -95,7 +97,7 @@ def _close(left: Live, right: Live) -> Live:
 def _capacity(book: Book) -> Iterator[Check]:
     group = N_("Capacity")
     for option in book.options:
-        of = f"{book.model(str(option['model']))} · {book.label(option)}"
+        of = f"{book.service(str(option['service']))} · {book.label(option)}"
 
         def at(column: str, option: dict[str, Any] = option) -> Live:
             return Ref(calculation.anchor(option, column))
@@ -134,7 +136,7 @@ def _money(book: Book) -> Iterator[Check]:
     group = N_("Money")
     last = int(book.run.timelines[MONTH].max()) if len(book.run.timelines) else 0
     for option in book.options:
-        of = f"{book.model(str(option['model']))} · {book.label(option)}"
+        of = f"{book.service(str(option['service']))} · {book.label(option)}"
 
         def at(column: str, option: dict[str, Any] = option) -> Live:
             return Ref(calculation.anchor(option, column))
@@ -179,11 +181,11 @@ def _lines(way: str, at: Callable[[str], Live]) -> Live:
 
 def _answers(book: Book) -> Iterator[Check]:
     group = N_("Answer")
-    for model in book.models:
-        own, costs = Ref(summary.anchor(model, "monthly_cost")), recommendation.over(book, model, "monthly_cost")
+    for service in book.services:
+        own, costs = Ref(summary.anchor(service, "monthly_cost")), recommendation.over(book, service, "monthly_cost")
         least = Call("MIN", costs)
         words = N_("The Summary shows the cheapest of the short list")
-        yield group, words, book.model(model), own, least, _close(own, least)
+        yield group, words, book.service(service), own, least, _close(own, least)
 
 
 def _errors(book: Book) -> Iterator[Check]:
@@ -194,8 +196,8 @@ def _errors(book: Book) -> Iterator[Check]:
         calculation.NAME: (_first_row(book), calculation.anchor(book.options[-1], list(book.made)[-1])),
         recommendation.NAME: (recommendation.anchor(book.options[0], "model"),
                               recommendation.anchor(book.options[-1], recommendation.COLUMNS[-1][0])),
-        summary.NAME: (summary.anchor(book.models[0], "way"),
-                       summary.anchor(book.models[-1], summary.COLUMNS[-1][0])),
+        summary.NAME: (summary.anchor(book.services[0], "way"),
+                       summary.anchor(book.services[-1], summary.COLUMNS[-1][0])),
     }  # fmt: skip
     last = int(book.run.timelines[MONTH].max())
     for option in book.options:

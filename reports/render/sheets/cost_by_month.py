@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from reports.columns import fact_reference
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, CashRow
 from reports.cost.timeline import NOT_COMPARED
 from reports.formulas.aggregate import TOTAL
@@ -54,7 +55,7 @@ def declare(book: Book) -> Sheet:
 def cumulative_chart(book: Book, option: dict[str, Any], width_cm: float = 26) -> Chart:
     """Rent against buy, both discounted and added up; costs fall below the axis."""
     _ = book.translate
-    name = f"{book.model(str(option['model']))}, {book.gpu(option)}"
+    name = f"{book.service(str(option['service']))}, {book.gpu(option)}"
     def line(column: str, title: str, colour: str) -> Series:
         return Series(_(title), anchor(option, column, 0), anchor(option, column, _horizon(book)), colour)
 
@@ -74,7 +75,7 @@ def _horizon(book: Book) -> int:
 
 def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
     _ = book.translate
-    title = f"{book.model(str(option['model']))} · {book.label(option)}"
+    title = f"{book.service(str(option['service']))} · {book.label(option)}"
     first = Call("=", Ref(("recommendation", option["option_id"], "rank")), 1)  # live: an edit may change the winner
     yield heading(Call("IF", first, f"{title} · {_('winner')}", title), columns)
     timeline = book.run.timelines[book.run.timelines["option_id"] == option["option_id"]].sort_values(MONTH)
@@ -93,7 +94,7 @@ def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
         cells = _left(book, row, "total label" if total else "text")
         for month, value in zip(months, values, strict=True):
             cells[FIRST + month] = Cell(
-                _month_cell(row, option, month, months[-1], float(value)),
+                _month_cell(book, row, option, month, months[-1], float(value)),
                 "total" if total else "formula",
                 kind_of(row.unit, row.column),
                 anchor(option, row.column, month),
@@ -120,7 +121,7 @@ def _left(book: Book, row: CashRow, look: str) -> dict[int, Cell]:
     return {LABEL: Cell(book.translate(row.label), look), UNIT: Cell(book.unit(row.unit, row.column), "unit")}
 
 
-def _month_cell(row: CashRow, option: dict[str, Any], month: int, last: int, value: float) -> Live:
+def _month_cell(book: Book, row: CashRow, option: dict[str, Any], month: int, last: int, value: float) -> Live:
     if row.aggregate is not None:
         rows = tuple((anchor(option, name, 0), anchor(option, name, month), anchor(option, name, last))
                      for name in row.reads)  # fmt: skip
@@ -130,14 +131,21 @@ def _month_cell(row: CashRow, option: dict[str, Any], month: int, last: int, val
     def bind(name: str) -> Ref:
         if name in ROWS_OF_MONTHS:
             return Ref(anchor(option, name, month))
-        return Ref(calculation.anchor(option, name))
+        return Ref(_source(book, option, name))
 
     return Translated(row.formula, bind, value)
 
 
+def _source(book: Book, option: dict[str, Any], name: str) -> Anchor:
+    """The cell of a column of the option: on Calculation, or on Inputs where only the timeline reads it."""
+    if name in book.made or name in {leaf.name for leaf in calculation.leaves(book)}:
+        return calculation.anchor(option, name)
+    return ("input", *fact_reference(option, name))
+
+
 def _result(book: Book, row: CashRow, option: dict[str, Any], last: int) -> object:
     value = float(option[row.column])
-    never = row.column == "break_even_month" and option["break_even_code"] != NOT_COMPARED
+    never = row.column in ("break_even_month", "payback_month") and option["break_even_code"] != NOT_COMPARED
     if np.isnan(value) and not never:
         return value
     assert row.aggregate is not None

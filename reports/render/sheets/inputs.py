@@ -8,27 +8,33 @@ from typing import Any
 from reports.columns import LEAF
 from reports.render.excel_style import ORANGE
 from reports.render.formats import kind_of
+from reports.render.live import Ref
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheets import demand
 
 ORDER = 70
 NAME = N_("Inputs")
 
 SCOPES: dict[str, str] = {
+    "workload": N_("Workload and targets"),
     "scenario": N_("Workload and targets"),
+    "resident": N_("Memory of the running requests"),
     "demand": N_("Demand"),
+    "stated": N_("Demand"),
     "assumption": N_("Assumptions"),
     "offer": N_("Rental offers"),
     "market": N_("Rental market (all eligible offers)"),
     "purchase": N_("Purchase prices"),
     "exchange": N_("Exchange rates"),
     "host": N_("Servers"),
+    "delivery": N_("Delivery"),
     "gpu": N_("Cards"),
     "model": N_("Models"),
     "quantization": N_("Quantization formats"),
     "engine": N_("Serving engine"),
     "link": N_("Links between cards"),
     "layout": N_("Layout (searched)"),
-    "solved": N_("Largest loads (searched)"),
+    "solved": N_("Found by search"),
 }
 
 COLUMNS = (
@@ -50,8 +56,9 @@ def declare(book: Book) -> Sheet:
         30,
     )
     blocks = [book.top(NAME), Rows([head])]
-    for scope, title in SCOPES.items():
-        rows = facts[facts["scope"] == scope].to_dict("records")
+    for title in dict.fromkeys(SCOPES.values()):
+        scopes = [scope for scope, known in SCOPES.items() if known == title]
+        rows = facts[facts["scope"].isin(scopes)].to_dict("records")
         if rows:
             order = {name: index for index, name in enumerate(LEAF)}
             rows.sort(key=lambda row: (not row["live"], str(row["key"]), order.get(str(row["column"]), len(order))))
@@ -69,18 +76,22 @@ def declare(book: Book) -> Sheet:
 
 
 def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
+    follows_demand = demand.live_inputs(book)
     for fact in facts:
         scope, key, column, unit = (str(fact[name]) for name in ("scope", "key", "column", "unit"))
         kind, leaf = kind_of(unit, column), LEAF.get(column)
         live = bool(fact["live"])
         follows = N_("everything follows") if live else N_("needs a new run")
+        followed = follows_demand.get((scope, key, column))
+        follows = N_("follows the sheet Demand") if followed else follows
         low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
         yield Row(
             {
                 1: Cell(book.translate(leaf.label) if leaf else book.known(column)),
                 2: Cell(key, "unit"),
-                3: Cell(fact["value"], "input" if live else "fixed input", kind, ("input", scope, key, column),
-                        number_only=live),
+                3: Cell(Ref(followed) if followed else fact["value"],
+                        "link" if followed else "input" if live else "fixed input", kind, ("input", scope, key, column),
+                        number_only=live and not followed),
                 4: Cell(book.unit(unit, column), "unit"),
                 5: Cell(low, "value", kind),
                 6: Cell(high, "value", kind),

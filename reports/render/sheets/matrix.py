@@ -18,6 +18,7 @@ NAME = N_("Matrix")
 COLUMNS: tuple[tuple[str, str, NumberKind], ...] = (
     ("candidate_id", N_("Candidate"), GENERAL),
     ("method", N_("Method"), GENERAL),
+    ("service", N_("Service"), GENERAL),
     ("model", N_("Model"), GENERAL),
     ("gpu", N_("Card"), GENERAL),
     ("quantization", N_("Format"), GENERAL),
@@ -52,7 +53,8 @@ def declare(book: Book) -> Sheet:
     """One row a candidate; columns that the run does not have are left out."""
     _ = book.translate
     frame = book.run.candidates
-    columns = [each for each in COLUMNS if each[0] in frame or each[0] == "excuse"]
+    shown = {*frame.columns, "excuse"} - (set() if book.run.scenario.services else {"service"})
+    columns = [each for each in COLUMNS if each[0] in shown]
     note = _("Values of this run. The short list is calculated live on Calculation; filter here for all the others.")
     table = DataTable(
         name="Candidates",

@@ -1,4 +1,4 @@
-"""Recommendation: the short list of each model side by side, live and ranked; and every other card in one sentence."""
+"""Recommendation: the short list of each service side by side, live and ranked; every other card in one sentence."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def anchor(option: dict[str, Any], name: str) -> Anchor:
     return ("recommendation", option["option_id"], name)
 
 
-def over(book: Book, model: str, name: str) -> Span:
-    """One figure of all options of a model."""
-    options = book.options_of(model)
+def over(book: Book, service: str, name: str) -> Span:
+    """One figure of all options of a service."""
+    options = book.options_of(service)
     return Span(anchor(options[0], name), anchor(options[-1], name))
 
 
@@ -77,13 +77,14 @@ def _short_list(book: Book) -> Iterator[Row]:
     numeric = {"formula", "link"}
     yield Row(
         {
-            index: Cell(_(label, currency=book.currency), "head number" if look in numeric else "head")
-            for index, (_name, label, look, _kind) in enumerate(COLUMNS, 1)
+            index: Cell(book.axis if name == "model" else _(label, currency=book.currency),
+                        "head number" if look in numeric else "head")
+            for index, (name, label, look, _kind) in enumerate(COLUMNS, 1)
         },
         56,
     )
-    for model in book.models:
-        for option in book.options_of(model):
+    for service in book.services:
+        for option in book.options_of(service):
             contents = _contents(book, option)
             yield Row(
                 {
@@ -94,7 +95,7 @@ def _short_list(book: Book) -> Iterator[Row]:
 
 
 def _contents(book: Book, option: dict[str, Any]) -> dict[str, object]:
-    model = str(option["model"])
+    service = str(option["service"])
 
     def linked(column: str) -> object:
         return option[column] if missing(option[column]) else Ref(calculation.anchor(option, column))
@@ -111,14 +112,14 @@ def _contents(book: Book, option: dict[str, Any]) -> dict[str, object]:
         return option[chosen] if missing(option[chosen]) else Call("IF", bought, *sides)
 
     return {
-        "model": book.model(model),
-        "rank": Call("RANK", own["monthly_cost"], over(book, model, "monthly_cost")),
+        "model": book.service(service),
+        "rank": Call("RANK", own["monthly_cost"], over(book, service, "monthly_cost")),
         "gpu": book.gpu(option),
         "quantization": str(option["quantization"]),
         "interconnect": book.link(option),
         "way": _way(book, own["rent"], own["buy"], rent_word, buy_word),
         "monthly_cost": Call("MIN", *compared),
-        "more": Call("-", Call("/", own["monthly_cost"], Call("MIN", over(book, model, "monthly_cost"))), 1),
+        "more": Call("-", Call("/", own["monthly_cost"], Call("MIN", over(book, service, "monthly_cost"))), 1),
         "demand_cards": linked("demand_cards"),
         "paid_cards": by_way("bought_cards", "rented_cards"),
         "servers_needed": linked("servers_needed"),
@@ -141,37 +142,37 @@ def _way(book: Book, rent: Live, buy: Live, rent_word: str, buy_word: str) -> ob
 
 
 def _others(book: Book) -> Iterator[Row]:
-    """For each model and card the best option that is not short-listed, with the reason in one sentence."""
+    """For each service and card the best option that is not short-listed, with the reason in one sentence."""
     _ = book.translate
     rows = list(_other_rows(book))
     if not rows:
         return
     yield heading(f"{_('Every other card at its best')} · {book.as_evaluated}", len(COLUMNS))
     labels = (
-        N_("Model"), N_("Rank"), N_("Card"), N_("Format"), N_("Link"), N_("Cards"), N_("Cost per month, {currency}"),
+        N_("Rank"), N_("Card"), N_("Format"), N_("Link"), N_("Cards"), N_("Cost per month, {currency}"),
         N_("Why not"),
     )  # fmt: skip
     looks = {2: "head number", 6: "head number", 7: "head number", 8: "head listed"}
-    texts = [_(label, currency=book.currency) for label in labels]
+    texts = [book.axis, *(_(label, currency=book.currency) for label in labels)]
     yield Row({index: Cell(text, looks.get(index, "head")) for index, text in enumerate(texts, 1)}, 30)
     yield from rows
 
 
 def _other_rows(book: Book) -> Iterator[Row]:
     options = book.run.options
-    listed = {(str(option["model"]), str(option["gpu"])) for option in book.options}
+    listed = {(str(option["service"]), str(option["gpu"])) for option in book.options}
     reasons = book.run.excuses[book.run.excuses["option_id"] != ""].drop_duplicates("option_id").set_index("option_id")
     worst = len(options) + 1
     ranked = options.assign(_place=options["rank"].fillna(worst)).sort_values(["_place", "demand_cards"], kind="stable")
-    best = ranked.drop_duplicates(["model", "gpu"])
-    for model in book.run.scenario.matrix.model:
-        for option in best[best["model"] == model].to_dict("records"):
-            if (model, str(option["gpu"])) in listed or option["option_id"] not in reasons.index:
+    best = ranked.drop_duplicates(["service", "gpu"])
+    for service in (each.name for each in book.run.scenario.service_axis):
+        for option in best[best["service"] == service].to_dict("records"):
+            if (service, str(option["gpu"])) in listed or option["option_id"] not in reasons.index:
                 continue
             reason = reasons.loc[option["option_id"]]
             yield Row(
                 {
-                    1: Cell(book.model(model)),
+                    1: Cell(book.service(service)),
                     2: Cell(None if missing(option["rank"]) else option["rank"], "value", SERIAL),
                     3: Cell(book.gpu(option)),
                     4: Cell(str(option["quantization"])),

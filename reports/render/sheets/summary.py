@@ -35,9 +35,9 @@ COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
 WIDTH = len(COLUMNS) + 1
 
 
-def anchor(model: str, name: str) -> Anchor:
-    """One figure of a model's winner."""
-    return ("summary", model, name)
+def anchor(service: str, name: str) -> Anchor:
+    """One figure of a service's winner."""
+    return ("summary", service, name)
 
 
 def declare(book: Book) -> Sheet:
@@ -56,14 +56,14 @@ def declare(book: Book) -> Sheet:
                 **dict.fromkeys(range(8, WIDTH + 1), 14.0)},
         colour=BLUE,
         one_page=True,
-        highlights=[Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.models else [],
+        highlights=[Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.services else [],
     )
 
 
-def _winner(book: Book, model: str, name: str) -> Live:
-    """A figure of the option whose cost is the least of the model's short list."""
-    costs = over(book, model, "monthly_cost")
-    return Call("PICK", over(book, model, name), Call("MIN", costs), costs)
+def _winner(book: Book, service: str, name: str) -> Live:
+    """A figure of the option whose cost is the least of the service's short list."""
+    costs = over(book, service, "monthly_cost")
+    return Call("PICK", over(book, service, name), Call("MIN", costs), costs)
 
 
 def _answers(book: Book) -> Iterator[Row]:
@@ -73,10 +73,10 @@ def _answers(book: Book) -> Iterator[Row]:
         "rented {rent}."
     )
     rent = _("{model}: rent {cards} × {card} ({format}, {link}), {monthly} {currency} a month; owned {buy}.")
-    for model in book.models:
-        own = {name: Ref(anchor(model, name)) for name, *_rest in COLUMNS}
+    for service in book.services:
+        own = {name: Ref(anchor(service, name)) for name, *_rest in COLUMNS}
         parts: dict[str, Live | str] = {
-            "model": book.model(model),
+            "model": book.service(service),
             "cards": Call("TEXT", own["paid_cards"], COUNT.excel),
             "servers": Call("TEXT", own["servers_needed"], COUNT.excel),
             "card": own["gpu"],
@@ -89,23 +89,23 @@ def _answers(book: Book) -> Iterator[Row]:
         }
         said = Call("IF", Call("=", own["way"], _("buy")), sentence(buy, **parts), sentence(rent, **parts))
         yield Row({1: Cell(said, "headline", across=WIDTH)}, 21)
-    for model in book.run.scenario.matrix.model:
-        if model not in book.models:
-            text = _("{model}: no answer, see below.", model=book.model(model))
+    for service in (each.name for each in book.run.scenario.service_axis):
+        if service not in book.services:
+            text = _("{model}: no answer, see below.", model=book.service(service))
             yield Row({1: Cell(text, "headline", across=WIDTH)}, 21)
 
 
-def _closest(book: Book, model: str) -> str:
-    reasons = book.run.excuses[(book.run.excuses["model"] == model) & (book.run.excuses["option_id"] != "")]
+def _closest(book: Book, service: str) -> str:
+    reasons = book.run.excuses[(book.run.excuses["service"] == service) & (book.run.excuses["option_id"] != "")]
     return excuse(book, str(reasons.iloc[-1]["code"]), reasons.iloc[-1]["values"]) if len(reasons) else ""
 
 
 def _figures(book: Book) -> Iterator[Row]:
-    """Four figures over all models, each over its label."""
-    if not book.models:
+    """Four figures over all services, each over its label."""
+    if not book.services:
         return
     _ = book.translate
-    first, last = book.models[0], book.models[-1]
+    first, last = book.services[0], book.services[-1]
 
     def total(name: str) -> Live:
         return Call("SUM", Span(anchor(first, name), anchor(last, name), ""))
@@ -117,8 +117,8 @@ def _figures(book: Book) -> Iterator[Row]:
         (1, total("paid_cards"), COUNT, _("cards paid for")),
         (3, cost, AMOUNT, _("{currency} a month, equivalent cost", currency=book.currency)),
         (6, rent, AMOUNT, _("{currency} a month if rented", currency=book.currency)),
-        (9, bought, COUNT, _("of {count} services are cheaper to own", count=len(book.models)))
-        if len(book.models) > 1
+        (9, bought, COUNT, _("of {count} services are cheaper to own", count=len(book.services)))
+        if len(book.services) > 1
         else (9, Ref(anchor(first, "break_even")), SERIAL, _("break-even month")),
         (12, Ref(("checks", "verdict")), COUNT, _("integrity of this workbook")),
     ]  # fmt: skip
@@ -129,21 +129,22 @@ def _figures(book: Book) -> Iterator[Row]:
 
 
 def _table(book: Book) -> Iterator[Row]:
-    if not book.models:
+    if not book.services:
         return
     _ = book.translate
-    yield heading(_("Best option of each model"), WIDTH)
-    cells = {1: Cell(_("Model"), "head")}
+    listed = book.words.lists_services
+    yield heading(_("Best option of each service" if listed else "Best option of each model"), WIDTH)
+    cells = {1: Cell(book.axis, "head")}
     for index, (_name, label, look, _kind) in enumerate(COLUMNS, 2):
         cells[index] = Cell(_(label, currency=book.currency), "head number" if look == "formula" else "head")
     yield Row(cells, 44)
-    for model in book.models:
-        row = {1: Cell(book.model(model), "strong")}
+    for service in book.services:
+        row = {1: Cell(book.service(service), "strong")}
         for index, (name, _label, look, kind) in enumerate(COLUMNS, 2):
-            row[index] = Cell(_winner(book, model, name), look, kind, anchor(model, name))
+            row[index] = Cell(_winner(book, service, name), look, kind, anchor(service, name))
         yield Row(row, 18)
-    if len(book.models) > 1:
-        first, last = book.models[0], book.models[-1]
+    if len(book.services) > 1:
+        first, last = book.services[0], book.services[-1]
         row = {index: Cell(None, "total") for index in range(2, WIDTH + 1)}
         row[1] = Cell(_("Total"), "total label")
         for index, (name, _label, _look, kind) in enumerate(COLUMNS, 2):
@@ -164,10 +165,10 @@ def _cautions(book: Book) -> Iterator[Row]:
     ]  # fmt: skip
     yield from _bullets(texts)
     found = warnings(book.words)
-    for model in book.run.scenario.matrix.model:
-        if model not in book.models:
-            text = _("{model}: none of the options meets the targets at a known price.", model=book.model(model))
-            found.append(book.words.joined(text, _closest(book, model)))
+    for service in (each.name for each in book.run.scenario.service_axis):
+        if service not in book.services:
+            text = _("{model}: none of the options meets the targets at a known price.", model=book.service(service))
+            found.append(book.words.joined(text, _closest(book, service)))
     if found:
         yield gap()
         yield heading(book.as_evaluated, WIDTH)

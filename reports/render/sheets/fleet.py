@@ -1,0 +1,349 @@
+"""Fleet: who runs on which cards, as solved, with live checks that the demand is carried and no card is used twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.columns import LEAF, fact_reference
+from reports.fleet.frames import RELEASE
+from reports.fleet.plan import LATER, PLAN, PRESENT_ONLY
+from reports.fleet.problem import BUDGET, POWER
+from reports.formulas import sizing
+from reports.formulas.meta import info
+from reports.render import view_fleet
+from reports.render.excel_style import BLUE
+from reports.render.formats import AMOUNT, COUNT, GENERAL, PERCENT, QUANTITY
+from reports.render.live import Anchor, Call, Live, Ref, Span, Translated
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
+
+ORDER = 35
+NAME = N_("Fleet")
+LAST = 13
+"""Columns of the widest table."""
+
+HOLDS, FAILS = N_("holds"), N_("FAILS")
+TOLERANCE = ("checks", "tolerance")
+
+
+def anchor(*parts: Any) -> Anchor:
+    """One cell: of a service, a use, a source, or a limit."""
+    return ("fleet", *parts)
+
+
+def declare(book: Book) -> Sheet | None:
+    """The plan of now, live where it can be; what comes later and what the present fleet serves, as evaluated."""
+    if book.run.fleet.empty:
+        return None
+    blocks = [book.top(NAME), Rows([
+        *_notes(book), *_services(book), gap(14), *_uses(book), gap(14), *_sources(book), gap(14), *_limits(book),
+        *_present(book), *_later(book), *_given(book),
+    ])]  # fmt: skip
+    results = _results(book)
+    return Sheet(
+        name=NAME,
+        blocks=blocks,
+        widths={1: (26, 46), 2: (10, 34), 3: (14, 30), **dict.fromkeys(range(4, LAST + 1), 14.0), LAST + 1: 40},
+        colour=BLUE,
+        large_paper=True,
+        freeze=(TOP_ROWS, 1),
+        highlights=[
+            Highlight(each, each, look, book.translate(word))
+            for each in results
+            for look, word in (("bad", FAILS), ("good", HOLDS))
+        ],
+    )
+
+
+def _notes(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    words = book.words
+    yield Row({1: Cell(view_fleet.headline(words), "strong")}, 20)
+    figures = view_fleet.summary(words, PLAN)
+    for text in (
+        view_fleet.proved(words, figures), view_fleet.committed(words), view_fleet.lacking(words, PLAN),
+        view_fleet.do_nothing(words),
+        _("Grey cells were solved for this run; the checks beside them are live: change a demand on Inputs, the number "
+          "of present machines or a limit here, and see whether the plan still holds. A new plan needs a new run."),
+    ):  # fmt: skip
+        if text:
+            yield Row({1: Cell(text, "note")})
+    yield gap()
+
+
+def _axis(book: Book) -> str:
+    return N_("Service") if book.words.lists_services else N_("Model")
+
+
+def _head(book: Book, *labels: str, numeric: tuple[int, ...]) -> Row:
+    texts = [book.translate(label, currency=book.currency) for label in labels]
+    return Row({index: Cell(text, "head number" if index in numeric else "head listed" if index > 1 else "head")
+                for index, text in enumerate(texts, 1)}, 44)  # fmt: skip
+
+
+# ---- services: is the demand carried? ----
+
+
+def services(book: Book) -> list[dict[str, Any]]:
+    """Services of the plan of now."""
+    return view_fleet.of_plan(book.run.fleet_services, PLAN)
+
+
+def uses_of(book: Book, service: str) -> list[dict[str, Any]]:
+    """What a service runs on in the plan of now; with a blank name the cards that nobody uses."""
+    return [use for use in view_fleet.of_plan(book.run.fleet, PLAN) if use["service"] == service]
+
+
+def sources(book: Book) -> list[dict[str, Any]]:
+    """Sources of the plan of now with what is done with them."""
+    return view_fleet.of_plan(book.run.fleet_pools, PLAN)
+
+
+def _services(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    yield heading(_("Services"), LAST)
+    yield _head(book, _axis(book), N_("Tier"), N_("Shares its cards"), N_("Demand served"), N_("Promised"),
+                N_("Check"), N_("Cards"), N_("A month, {currency}"), N_("Why not in full"),
+                numeric=(2, 4, 5, 7, 8))  # fmt: skip
+    for row in services(book):
+        name = str(row["service"])
+        own = uses_of(book, name)
+        cells: dict[int, Cell] = {
+            1: Cell(book.service(name), "strong"),
+            2: Cell(row["tier"], "value", COUNT),
+            3: Cell(_("alone") if row["sharing"] == "exclusive" else str(row["sharing"]), "listed"),
+            5: Cell(row["served_share"], "solved", PERCENT, anchor("promised", name)),
+            7: Cell(row["cards"], "value", QUANTITY),
+            8: Cell(row["amount"], "value", AMOUNT),
+        }
+        if own:
+            cells[4] = Cell(Call("SUM", _over(own, "share")), "formula", PERCENT, anchor("served", name))
+            served, promised = Ref(anchor("served", name)), Ref(anchor("promised", name))
+            holds = Call("<=", Call("-", promised, Ref(TOLERANCE, "both")), served)
+            cells[6] = _result(book, holds, anchor("demand holds", name))
+        if row["served_share"] < 1:
+            cells[9] = Cell(view_fleet.why(book.words, row), "listed")
+        yield Row(cells)
+
+
+def _result(book: Book, holds: Live, name: Anchor) -> Cell:
+    return Cell(Call("IF", holds, book.translate(HOLDS), book.translate(FAILS)), "check", GENERAL, name)
+
+
+def _key(use: dict[str, Any]) -> tuple[str, str, str]:
+    return str(use["service"]), str(use["candidate_id"]), str(use["source_id"])
+
+
+def _over(uses: list[dict[str, Any]], column: str) -> Span:
+    return Span(anchor(column, *_key(uses[0])), anchor(column, *_key(uses[-1])))
+
+
+# ---- uses: units on cards ----
+
+
+def _uses(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    yield heading(_("Who runs where"), LAST)
+    yield _head(book, _axis(book), N_("Card"), N_("Layout, format, link"), N_("Cards from"), N_("Units"),
+                N_("Load, in full units"), N_("Requests at once, one unit"), N_("Carried, requests at once"),
+                N_("Time of a request, s"), N_("Demand, requests at once"), N_("Demand served"), N_("Cards"),
+                numeric=tuple(range(5, 13)))  # fmt: skip
+    for row in services(book):
+        for use in uses_of(book, str(row["service"])):
+            yield Row(_use(book, use))
+    for use in uses_of(book, ""):
+        yield Row(
+            {1: Cell(_("not in use"), "note"), 2: Cell(book.gpu(use)), 4: Cell(_source_name(book, use), "listed"),
+             12: Cell(use["cards"], "value", QUANTITY)}
+        )  # fmt: skip
+
+
+def _use(book: Book, use: dict[str, Any]) -> dict[int, Cell]:
+    def at(column: str) -> Ref:
+        return Ref(anchor(column, *_key(use)))
+
+    parts = str(use["option_id"]).split(".")
+    layout = view_fleet.option_row(book.words, use)
+    link = book.words.link(parts[-1])
+    described = book.words.listed((layout, book.words.quantization(parts[-3]), link))
+    return {
+        1: Cell(book.service(str(use["service"]))),
+        2: Cell(book.gpu(use)),
+        3: Cell(described, "listed"),
+        4: Cell(_source_name(book, use), "listed"),
+        5: Cell(use["units"], "solved", COUNT, anchor("units", *_key(use))),
+        6: Cell(use["load_units"], "solved", QUANTITY, anchor("load", *_key(use))),
+        7: Cell(use["capacity"], "value", QUANTITY, anchor("capacity", *_key(use))),
+        8: Cell(Call("*", at("load"), at("capacity")), "formula", QUANTITY, anchor("carried", *_key(use))),
+        9: Cell(use["request_time_s"], "value", QUANTITY, anchor("request_time_s", *_key(use))),
+        10: Cell(_demand(book, use), "formula", QUANTITY, anchor("demand", *_key(use))),
+        11: Cell(Call("/", at("carried"), at("demand")), "formula", PERCENT, anchor("share", *_key(use))),
+        12: Cell(use["cards"], "solved", QUANTITY, anchor("cards", *_key(use))),
+    }
+
+
+def _demand(book: Book, use: dict[str, Any]) -> object:
+    """The demand as the engine's formula over the Inputs sheet, with the time that a request takes on this layout."""
+    function = sizing.demand_concurrency
+    frame = book.run.candidates
+    row = frame[frame["candidate_id"] == use["candidate_id"]].iloc[0].to_dict()
+    known = {tuple(fact) for fact in book.run.facts[["scope", "key", "column"]].astype(str).to_numpy()}
+    places: dict[str, Anchor] = {"request_time_s": anchor("request_time_s", *_key(use))}
+    for name in info(function).inputs:
+        if name in LEAF and (reference := fact_reference(row, name)) in known:
+            places[name] = ("input", *reference)
+    if set(info(function).inputs) - set(places):
+        return use["demand_concurrency"]
+    return Translated(function, lambda name: Ref(places[name]), use["demand_concurrency"])
+
+
+def _source_name(book: Book, row: dict[str, Any]) -> str:
+    found = next(each for each in sources(book)
+                 if (each["source_id"], each["source"]) == (row["source_id"], row["source"]))  # fmt: skip
+    action = book.translate(view_fleet.ACTIONS[found["source"]])
+    return book.words.listed(each for each in (action, str(found["source_id"])) if each)
+
+
+# ---- sources: are there enough cards? ----
+
+
+def _sources(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    yield heading(_("Cards by source"), LAST)
+    yield _head(book, N_("Source"), N_("Card"), N_("What is done"), N_("Machines"), N_("Cards of a machine"),
+                N_("Cards"), N_("Cards in use"), N_("Check"), N_("One machine a month, {currency}"),
+                N_("Committed a month, {currency}"), N_("A month, {currency}"), N_("One machine, kW"),
+                N_("Power, cooling included, kW"), N_("About"), numeric=(4, 5, 6, 7, 9, 10, 11, 12, 13))  # fmt: skip
+    for row in sources(book):
+        name = (str(row["source_id"]), str(row["source"]))
+
+        def at(column: str, name: tuple[str, str] = name) -> Ref:
+            return Ref(anchor(column, *name))
+
+        machines = float(row["machines"])
+        each = (float(row["amount"]) - float(row["committed_amount"])) / machines
+        cells = {
+            1: Cell(name[0], "strong"),
+            2: Cell(book.gpu(row)),
+            3: Cell(_(view_fleet.ACTIONS[row["source"]]), "listed"),
+            4: Cell(machines, "input", COUNT, anchor("machines", *name), number_only=True),
+            5: Cell(row["machine_cards"], "value", COUNT, anchor("machine cards", *name)),
+            6: Cell(Call("*", at("machines"), at("machine cards")), "formula", COUNT, anchor("all cards", *name)),
+            9: Cell(each, "value", AMOUNT, anchor("each", *name)),
+            10: Cell(row["committed_amount"], "value", AMOUNT, anchor("committed", *name)),
+            11: Cell(Call("+", Call("*", at("machines"), at("each")), at("committed")), "formula", AMOUNT,
+                     anchor("amount", *name)),
+            12: Cell(float(row["power_kw"]) / machines, "value", QUANTITY, anchor("each power", *name)),
+            13: Cell(Call("*", at("machines"), at("each power")), "formula", QUANTITY, anchor("power", *name)),
+            14: Cell(view_fleet.about(book.words, row), "note"),
+        }  # fmt: skip
+        if row["source"] != RELEASE:
+            own = [use for use in view_fleet.of_plan(book.run.fleet, PLAN) if use["service"] and
+                   (use["source_id"], use["source"]) == name]  # fmt: skip
+            used: Live = Call("+", 0, 0)
+            for use in own:
+                used = Call("+", used, Ref(anchor("cards", *_key(use))))
+            cells[7] = Cell(used, "formula", QUANTITY, anchor("used cards", *name))
+            holds = Call("<=", Call("-", at("used cards"), Ref(TOLERANCE, "both")), at("all cards"))
+            cells[8] = _result(book, holds, anchor("cards hold", *name))
+        yield Row(cells)
+    rows = sources(book)
+    first, last = ((str(row["source_id"]), str(row["source"])) for row in (rows[0], rows[-1]))
+    total = {1: Cell(_("Together"), "total label")}
+    for column, index, kind in (("all cards", 6, COUNT), ("used cards", 7, QUANTITY), ("amount", 11, AMOUNT),
+                                ("power", 13, QUANTITY)):  # fmt: skip
+        ends = [(str(row["source_id"]), str(row["source"])) for row in rows
+                if column != "used cards" or row["source"] != RELEASE]  # fmt: skip
+        if ends:
+            span = Span(anchor(column, *(first if column != "used cards" else ends[0])),
+                        anchor(column, *(last if column != "used cards" else ends[-1])))  # fmt: skip
+            total[index] = Cell(Call("SUM", span), "total", kind, anchor("total", column))
+    yield Row({**{index: Cell(None, "total") for index in range(2, LAST + 1)}, **total})
+
+
+# ---- limits ----
+
+
+def _limits(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    rows = [row for row in view_fleet.of_plan(book.run.fleet_limits, PLAN) if row["resource"] in view_fleet.RESOURCES]
+    if not rows:
+        return
+    yield heading(_("Limits of the site"), LAST)
+    yield _head(book, N_("Limit"), N_("Used"), N_("There is"), N_("Check"), numeric=(2, 3))
+    for row in rows:
+        name = str(row["resource"])
+        used: object = Ref(anchor("total", "power")) if name == POWER else row["used"]
+        kind = AMOUNT if name == BUDGET else QUANTITY
+        holds = Call("<=", Call("-", Ref(anchor("used", name)), Ref(TOLERANCE, "both")), Ref(anchor("limit", name)))
+        yield Row(
+            {
+                1: Cell(_(view_fleet.RESOURCES[name]), "strong"),
+                2: Cell(used, "formula" if name == POWER else "solved", kind, anchor("used", name)),
+                3: Cell(row["limit"], "input", kind, anchor("limit", name), number_only=True),
+                4: _result(book, holds, anchor("limit holds", name)),
+            }
+        )
+    yield gap(14)
+
+
+def _results(book: Book) -> list[Anchor]:
+    """Every cell that says whether something holds."""
+    limits = view_fleet.of_plan(book.run.fleet_limits, PLAN)
+    return [
+        *(anchor("demand holds", str(row["service"])) for row in services(book) if uses_of(book, str(row["service"]))),
+        *(anchor("cards hold", str(row["source_id"]), str(row["source"])) for row in sources(book)
+          if row["source"] != RELEASE),
+        *(anchor("limit holds", str(row["resource"])) for row in limits if row["resource"] in view_fleet.RESOURCES),
+    ]  # fmt: skip
+
+
+# ---- as evaluated ----
+
+
+def _present(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    rows = view_fleet.of_plan(book.run.fleet_services, PRESENT_ONLY)
+    if not rows:
+        return
+    yield heading(f"{_('If nothing is bought and nothing rented')} · {book.as_evaluated}", LAST)
+    yield from _plain(book, rows)
+
+
+def _later(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    found = view_fleet.ahead(book.words)
+    if not found:
+        return
+    yield heading(f"{found['title']} · {book.as_evaluated}", LAST)
+    yield Row({1: Cell(found["lead"], "note")})
+    yield from _plain(book, view_fleet.of_plan(book.run.fleet_services, LATER))
+
+
+def _plain(book: Book, rows: list[dict[str, Any]]) -> Iterator[Row]:
+    yield _head(book, _axis(book), N_("Tier"), N_("Demand, requests at once"), N_("Demand served"), N_("Units"),
+                N_("Cards"), N_("A month, {currency}"), numeric=(2, 3, 4, 5, 6, 7))  # fmt: skip
+    kinds = (("tier", COUNT), ("demand_concurrency", QUANTITY), ("served_share", PERCENT), ("units", COUNT),
+             ("cards", QUANTITY), ("amount", AMOUNT))  # fmt: skip
+    for row in rows:
+        cells = {index: Cell(row[name], "value", kind) for index, (name, kind) in enumerate(kinds, 2)}
+        yield Row({1: Cell(book.service(str(row["service"]))), **cells})
+    yield gap(14)
+
+
+def _given(book: Book) -> Iterator[Row]:
+    _ = book.translate
+    found = book.run.given
+    if found.empty:
+        return
+    yield heading(f"{_('What the present cards carry')} · {book.as_evaluated}", LAST)
+    yield _head(book, _axis(book), N_("Card"), N_("Layout of a unit"), N_("Cards"), N_("Replicas"),
+                N_("Requests at once"), N_("Requests a second"), N_("Of its demand"),
+                numeric=(4, 5, 6, 7, 8))  # fmt: skip
+    kinds = (("given_cards", COUNT), ("given_replicas", COUNT), ("given_concurrency", COUNT),
+             ("given_requests_per_s", QUANTITY), ("given_demand_share", PERCENT))  # fmt: skip
+    for row in found.to_dict("records"):
+        cells = {index: Cell(None if missing(row[name]) else row[name], "value", kind)
+                 for index, (name, kind) in enumerate(kinds, 4)}  # fmt: skip
+        yield Row({1: Cell(book.service(str(row["service"]))), 2: Cell(book.gpu(row)),
+                   3: Cell(view_fleet.option_row(book.words, row), "listed"), **cells})  # fmt: skip

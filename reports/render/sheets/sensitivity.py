@@ -1,0 +1,152 @@
+"""Sensitivity: what each input does to the money, a live grid of rented hours against rent, and chances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reports.cost.ways import LABELS
+from reports.formulas import grid as formulas
+from reports.render.excel_style import BLUE
+from reports.render.formats import AMOUNT, COUNT, GENERAL, PERCENT, kind_of
+from reports.render.live import Anchor, Ref, Translated
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading
+from reports.render.sheets import calculation
+from reports.sensitivity.grid import HOURS_SHARES, PRICE_FACTORS
+from reports.sensitivity.tornado import PLAN
+
+ORDER = 68
+NAME = N_("Sensitivity")
+FIRST = 2
+COLUMNS = 12
+
+
+def declare(book: Book) -> Sheet:
+    """The plan's tornado, the chances, a grid for every winner that has both prices, and every single service."""
+    rows = [*_notes(book), *_tornado(book, PLAN, book.translate("Whole plan, cost a month")), *_chances(book)]
+    for option in book.winners:
+        rows += _grid(book, option)
+    for option in book.winners:
+        title = f"{book.service(str(option['service']))} · {book.label(option)}"
+        rows += _tornado(book, str(option["option_id"]), title)
+    return Sheet(
+        name=NAME,
+        blocks=[book.top(NAME), Rows(rows)],
+        widths={1: (36, 60), **dict.fromkeys(range(FIRST, FIRST + COLUMNS), 15.0)},
+        colour=BLUE,
+        large_paper=True,
+        freeze=(TOP_ROWS, 1),
+        repeat_columns=1,
+    )
+
+
+def _notes(book: Book) -> Iterator[Row]:
+    for text in (
+        N_("The grid is live: it follows the rent and the cost of owning. The other tables are as evaluated: they "
+           "need thousands of evaluations, and so a new run."),
+        N_("In the grid a positive number is what owning saves a month, a negative one what renting saves."),
+    ):  # fmt: skip
+        yield Row({1: Cell(book.translate(text), "note")})
+    yield gap()
+
+
+def _tornado(book: Book, option_id: str, title: str) -> Iterator[Row]:
+    frame = book.run.tornado
+    own = frame[frame["option_id"] == option_id].to_dict("records") if len(frame) else []
+    if not own:
+        return
+    _ = book.translate
+    yield heading(title, FIRST + COLUMNS - 1)
+    heads = (N_("Input"), N_("Of"), N_("Unit"), N_("Basis"), N_("Low"), N_("Planned"), N_("High"), N_("Cost at low"),
+             N_("Cost as planned"), N_("Cost at high"), N_("Swing"), N_("Turns at"))  # fmt: skip
+    texts = (0, 1, 2, 3)
+    yield Row({1 + at: Cell(_(text), "head" if at in texts else "head number") for at, text in enumerate(heads)})
+    for row in own:
+        kind = kind_of(str(row["unit"]), str(row["column"]))
+        cells: dict[int, Cell] = {
+            1: Cell(_(str(row["label"]))),
+            2: Cell(_of(book, row), "note"),
+            3: Cell(book.unit(str(row["unit"]), str(row["column"])), "unit"),
+            4: Cell(_(str(row["basis"])), "note"),
+        }
+        cells |= {5 + at: Cell(row[name], "solved", kind) for at, name in enumerate(("low", "mid", "high"))}
+        names = ("cost_at_low", "cost", "cost_at_high", "swing")
+        cells |= {8 + at: Cell(row[name], "solved", AMOUNT) for at, name in enumerate(names)}
+        turns = row["switching_value"]
+        found = turns == turns
+        cells[12] = Cell(turns if found else _("nowhere between"), "solved", kind if found else GENERAL)
+        yield Row(cells)
+    yield gap()
+
+
+def _of(book: Book, row: dict[str, Any]) -> str:
+    key, scope = str(row["key"]), str(row["scope"])
+    if scope == "demand":
+        return book.service(key)
+    found = next((gpu for gpu in sorted(book.run.catalog.gpus, key=len, reverse=True) if gpu in key), "")
+    return book.run.catalog.gpus[found].name if found else key
+
+
+def _chances(book: Book) -> Iterator[Row]:
+    frame = book.run.chances
+    if frame.empty:
+        return
+    _ = book.translate
+    yield heading(_("How likely each choice is the cheapest of its service"), FIRST + COLUMNS - 1)
+    heads = (book.axis, _("Card"), _("Way"), "", _("Cheapest in"), _("Cost a month, P10"), _("Cost a month, P50"),
+             _("Cost a month, P90"), _("Cards, P10"), _("Cards, P50"), _("Cards, P90"))  # fmt: skip
+    yield Row({1 + at: Cell(text, "head" if at < 4 else "head number") for at, text in enumerate(heads) if text})
+    options = {str(option["option_id"]): option for option in book.options}
+    for row in frame.to_dict("records"):
+        cells = {
+            1: Cell(book.service(str(row["service"]))),
+            2: Cell(book.label(options[str(row["option_id"])])),
+            3: Cell(_(LABELS[str(row["way"])])),
+            5: Cell(row["cheapest_share"], "solved", PERCENT),
+        }
+        cells |= {6 + at: Cell(row[f"cost_{name}"], "solved", AMOUNT) for at, name in enumerate(("p10", "p50", "p90"))}
+        cells |= {9 + at: Cell(row[f"cards_{name}"], "solved", COUNT) for at, name in enumerate(("p10", "p50", "p90"))}
+        yield Row(cells)
+    yield gap()
+
+
+def anchor(option: dict[str, Any], row: str, column: int) -> Anchor:
+    """A cell of an option's grid: row "price0"…, column 0 is the head of the row."""
+    return ("sensitivity", option["option_id"], row, column)
+
+
+def _grid(book: Book, option: dict[str, Any]) -> Iterator[Row]:
+    frame = book.run.grid
+    if frame.empty or not (frame["option_id"] == option["option_id"]).any():
+        return
+    _ = book.translate
+    yield heading(
+        _("{option}: what owning saves a month, {currency}", currency=book.currency,
+          option=f"{book.service(str(option['service']))} · {book.label(option)}"),
+        FIRST + len(HOURS_SHARES) - 1,
+    )  # fmt: skip
+    how = _("Down: rent against today's. Across: share of all hours for which cards are rented.")
+    yield Row({1: Cell(how, "note")})
+    yield Row(
+        {1: Cell(_("Rent, multiple of today's"), "head"),
+         **{FIRST + at: Cell(share, "head number", PERCENT, anchor(option, "hours", at + 1))
+            for at, share in enumerate(HOURS_SHARES)}}
+    )  # fmt: skip
+    values = frame[frame["option_id"] == option["option_id"]].set_index(["price_factor", "hours_share"])
+    for index, factor in enumerate(PRICE_FACTORS):
+        cells = {1: Cell(factor, "formula", kind_of("ratio", "price_factor"), anchor(option, f"price{index}", 0))}
+        for at, share in enumerate(HOURS_SHARES):
+            value = float(values.loc[(factor, share), "saving_amount_per_month"])
+            cells[FIRST + at] = Cell(_cell(option, index, at + 1, value), "formula", AMOUNT)
+        yield Row(cells)
+    yield gap()
+
+
+def _cell(option: dict[str, Any], index: int, column: int, value: float) -> Translated:
+    """The saving of a cell as one formula: rent there less owning."""
+
+    def bind(name: str) -> Ref:
+        places = {"hours_share": anchor(option, "hours", column), "price_factor": anchor(option, f"price{index}", 0)}
+        return Ref(places.get(name) or calculation.anchor(option, name))
+
+    return Translated(formulas.grid_saving_of_cell_amount_per_month, bind, value)

@@ -1,0 +1,99 @@
+"""Every way to get the cards in words: one line a service, and from which traffic own cards beat a hosted API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from reports.cost import api_price
+from reports.cost.ways import API, FOLLOW, HYBRID, LABELS, own_wins_from_mtok
+from reports.render.wording import Wording, finite
+
+Row = dict[str, Any]
+
+
+def table(words: Wording, winners: list[Row]) -> Row:
+    """Equivalent monthly cost of each way for each winner, in one unit; the least is marked."""
+    frame = words.run.ways
+    if frame.empty:
+        return {}
+    shown = {row["option_id"] for row in winners}
+    kept = frame[frame["option_id"].isin(shown) | (frame["way"] == API)]
+    ways = [way for way in LABELS if (kept["way"] == way).any()]
+    scale = words.scale(kept["equivalent_amount_per_month"])
+    lines = []
+    for row in winners:
+        own = kept[(kept["service"] == row["service"])].set_index("way")["equivalent_amount_per_month"].to_dict()
+        least = min(own.values(), default=None)
+        lines.append(
+            {
+                "service": words.service(row["service"]),
+                "card": words.gpu(row["gpu"]),
+                "cells": [
+                    {"text": words.scaled(own[way], scale) if way in own else "–", "best": own.get(way) == least}
+                    for way in ways
+                ],
+            }
+        )
+    return {"ways": [words.translate(LABELS[way]) for way in ways], "unit": scale.unit, "rows": lines}
+
+
+def sentences(words: Wording, winners: list[Row]) -> list[str]:
+    """What the table means: hybrids that pay, what following the load saves, and where own cards beat the API."""
+    frame = words.run.ways
+    said = []
+    for row in winners:
+        ways = frame[(frame["service"] == row["service"]) & (frame["option_id"].isin([row["option_id"], ""]))]
+        by_way = ways.set_index("way")
+        said += [text for text in (_hybrid(words, row, by_way), _api(words, row, by_way)) if text]
+    return said
+
+
+def _hybrid(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
+    if HYBRID not in by_way.index:
+        return ""
+    best = by_way.loc[HYBRID]
+    owned, cost = float(best["owned_servers"]), float(best["equivalent_amount_per_month"])
+    mixed = owned and (float(best["reserved_instances"]) or float(best["card_hours_per_month"]))
+    against = float(row["monthly_cost_amount"])
+    if not mixed or cost >= against * (1 - 1e-9):
+        return ""
+    return words.translate(
+        "{service}: own {servers} and rent the peak: {amount} a month, {share} less than {way} alone.",
+        service=words.service(row["service"]),
+        servers=words.counted(owned, "{n} server", "{n} servers"),
+        amount=words.amount(cost),
+        share=words.percent(1 - cost / against),
+        way=words.translate("renting" if row["way"] == "rent" else "buying"),
+    )
+
+
+def _api(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
+    if API not in by_way.index:
+        return ""
+    run = words.run
+    lengths = float(row["input_mean_tokens"]), float(row["output_mean_tokens"])
+    price = api_price.middle(str(row["model"]), lengths[0] / sum(lengths), run.scenario, run.catalog)
+    if price is None:
+        return ""
+    cost, own = float(by_way.loc[API, "equivalent_amount_per_month"]), float(row["monthly_cost_amount"])
+    values = {
+        "service": words.service(row["service"]), "api": words.amount(cost), "own": words.amount(own),
+        "provider": str(price["provider"]),
+    }  # fmt: skip
+    first = finite(own_wins_from_mtok(row, price))
+    if first is None:
+        return words.translate(
+            "{service}: the same tokens cost {api} a month at a hosted API ({provider}), own cards {own}; "
+            "at no traffic do own cards win.", **values)  # fmt: skip
+    return words.translate(
+        "{service}: the same tokens cost {api} a month at a hosted API ({provider}), own cards {own}; "
+        "own cards win from {tokens} million tokens a month.",
+        tokens=words.short(first), **values,
+    )  # fmt: skip
+
+
+def follows_load(words: Wording) -> bool:
+    """Whether any service has an hour-of-week profile, so that following it means something."""
+    return len(words.run.load) > 0 and (words.run.ways["way"] == FOLLOW).any()

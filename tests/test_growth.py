@@ -1,0 +1,128 @@
+"""Growth: demand curves, order dates, bridge, idle cards and budget, each worked by hand on a small service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reports.formulas import growth as formulas
+from reports.plan import growth, spares
+from reports.plan.rows import MONTH
+
+
+def option(**changes: Any) -> dict[str, Any]:
+    """100 requests today on units of 25 requests, each a server of eight cards; lead time six months, 300,000 each."""
+    stated: dict[str, Any] = {
+        "option_id": "one", "way": "buy", "units_needed": 4.0, "unit_cards": 8.0, "server_cards": 8.0,
+        "stage_cards": 8.0, "recommended_concurrency": 25.0, "demand_concurrency": 100.0, "safety_factor": 0.8,
+        "card_failures_per_year": 0.0, "card_repair_h": 24.0, "server_failures_per_year": 1.0,
+        "server_repair_h": 8760 / 99, "availability_target_share": 0.0, "spare_policy_units": 0.0,
+        "spare_policy_servers": 0.0, "surge_share": 0.0, "development_share": 0.0, "startup_minutes": 10.0,
+        "lead_time_weeks": 26.0, "capex_amount": 1_200_000.0, "servers_needed": 4.0, "monthly_growth_rate": 0.0,
+        "growth_saturation_factor": 0.0, "order_budget_amount_per_quarter": 0.0, "quarter_offset_months": 1.0,
+        "rent_instance_cards": 8.0, "rent_price_per_card_hour": 2.0,
+    }  # fmt: skip
+    return stated | changes
+
+
+def plan(listed: list[float], fleet: list[float] | float = 4.0, **changes: Any) -> tuple[pd.DataFrame, pd.Series]:
+    """The timeline by month and the results; ``fleet`` is servers, the same each month or one a month."""
+    ready = growth.with_order_flag(spares.size(pd.DataFrame([option(**changes)])))
+    at_hand = np.broadcast_to(np.asarray(fleet, dtype=float), (1, len(listed)))
+    timeline, results = growth.evaluate(ready, np.array([listed], dtype=float), at_hand)
+    return timeline.set_index(MONTH), results.iloc[0]
+
+
+def test_lead_time_in_months() -> None:
+    # a month of 730 hours is 4.345 weeks: 26 weeks are 5.98 months, 8 weeks 1.84
+    assert formulas.lead_time_months(np.array([0, 8, 26, 26.5])).tolist() == [0, 2, 6, 7]
+
+
+def test_compound_growth() -> None:
+    # 5 % a month: after a year 1.05^12 = 1.795856…
+    assert formulas.demand_growth_factor(1, 0.05, 0, 12) == pytest.approx(1.7958563260221292, rel=1e-12)
+
+
+def test_logistic_growth() -> None:
+    # ends at four times today's demand: 4 / (1 + 3 / 3^m) at a rate of 200 %: 1, 2, 3, 3.6, … 4
+    factors = formulas.demand_growth_factor(1, 2.0, 4.0, np.array([0, 1, 2, 3, 60]))
+    assert factors.tolist() == pytest.approx([1, 2, 3, 3.6, 4], rel=1e-9)
+
+
+def test_an_order_is_placed_its_lead_time_before_the_need() -> None:
+    """From month 9 on a fifth server is needed, with a lead time of six months: ordered in month 3, there in 9."""
+    timeline, results = plan([1.0] * 9 + [1.25] * 4)
+    assert timeline["ordered_servers"].to_dict() == {m: float(m == 3) for m in range(13)}
+    assert timeline["arrived_servers"].tolist() == [0] * 9 + [1] * 4
+    assert timeline["bridge_cards"].sum() == 0
+    assert results["exhausted_month"] == 9
+    assert results["orders_amount"] == 300_000
+    assert results["idle_card_months"] == 0
+
+
+def test_what_cannot_arrive_in_time_is_rented() -> None:
+    """Needed from month 2: ordered now, there in month 6, eight cards rented for four months at 2 x 730 a month."""
+    timeline, results = plan([1.0] * 2 + [1.25] * 8)
+    assert timeline["ordered_servers"].tolist() == [1] + [0] * 9
+    assert timeline["bridge_cards"].tolist() == [0, 0, 8, 8, 8, 8, 0, 0, 0, 0]
+    assert results["bridge_amount"] == 4 * 8 * 2 * 730
+    assert results["exhausted_month"] == 2
+
+
+def test_a_lease_that_ends_is_replaced_in_time() -> None:
+    timeline, results = plan([1.0] * 12, fleet=[4.0] * 8 + [2.0] * 4)
+    assert timeline["ordered_servers"].tolist() == [0, 0, 2] + [0] * 9
+    assert results["exhausted_month"] == 8
+
+
+def test_without_growth_and_with_a_fleet_nothing_happens() -> None:
+    timeline, results = plan([1.0] * 6)
+    assert timeline["ordered_servers"].sum() == 0
+    assert timeline["bridge_cards"].sum() == 0
+    assert np.isnan(results["exhausted_month"])
+
+
+def test_a_rented_service_grows_by_rent_alone() -> None:
+    timeline, results = plan([1.0, 1.25, 1.5], fleet=0.0, way="rent", capex_amount=np.nan)
+    assert timeline["bridge_cards"].tolist() == [32, 40, 48]
+    assert timeline["ordered_servers"].sum() == 0
+    assert results["bridge_amount"] == (32 + 40 + 48) * 2 * 730
+
+
+def test_a_budget_holds_orders_back_and_is_kept_for_the_next_quarter() -> None:
+    """Four servers wanted at once, 500,000 a quarter: one in November (month 0 is the quarter's second), then with what
+    is left, 1,000,000 by January (month 2): three; 1,500,000 by April (month 5): four wanted."""
+    timeline, _ = plan([1.0] * 8, fleet=0.0, order_budget_amount_per_quarter=500_000.0)
+    assert timeline["ordered_total_servers"].tolist() == [1, 1, 3, 3, 3, 4, 4, 4]
+    assert timeline["ordered_servers"].tolist() == [1, 0, 2, 0, 0, 1, 0, 0]
+
+
+def test_demand_that_falls_leaves_idle_cards() -> None:
+    """Half of the demand from month 1 on: two of four servers stand idle for three months, 16 cards each month."""
+    timeline, results = plan([1.0, 0.5, 0.5, 0.5])
+    assert timeline["idle_cards"].tolist() == [0, 16, 16, 16]
+    assert results["idle_share"] == pytest.approx(48 / 128)
+
+
+def test_spares_of_a_month_are_the_least_for_its_units() -> None:
+    """0.9995 needs two spares on four units of 0.99 (tests/test_spares.py), and as many or more on sixteen."""
+    timeline, _ = plan([1.0, 4.0], availability_target_share=0.9995)
+    first, last = timeline["month_spare_units"]
+    assert first == 2
+    # P(at most 2 of 18 down) = 0.99927…, at most 3 of 19 = 0.99997…: three spares on sixteen units
+    assert last == 3
+    assert timeline["month_cards"].tolist() == [48, 152]
+
+
+def test_whole_servers_hold_whole_units_only() -> None:
+    """Units of three cards in servers of eight: two a server, and two cards of every server stand idle."""
+    timeline, _ = plan(
+        [1.0, 1.0], fleet=2.0, unit_cards=3.0, stage_cards=3.0, lead_time_weeks=0.0, units_needed=4.0,
+        servers_needed=2.0,
+    )  # fmt: skip
+    assert timeline["month_servers"].tolist() == [2, 2]
+    assert timeline["bridge_cards"].sum() == 0
+    assert timeline["idle_cards"].tolist() == [4, 4]
