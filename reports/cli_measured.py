@@ -11,7 +11,6 @@ import typer
 from reports.cli_options import SOME_FAILED, Catalogs, Json, Quiet, opened
 from reports.errors import InputError, Problem
 from reports.terminal import as_json_text, print_frame, print_result, progress_bar
-from reports.writing import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,6 +118,9 @@ def validate(
         model=model, gpu=gpu, quantization=quantization, engine=engine, tp=tp, concurrency=concurrency,
         input_tokens=input_tokens, output_tokens=output_tokens, kv_cache=kv_cache, interconnect=interconnect,
     )  # fmt: skip
+    if rows not in (None, STANDARD_OUTPUT) and (rows.is_dir() or not rows.parent.is_dir()):
+        expected = "a file in a folder that exists"
+        raise InputError(Problem("--rows", "cannot be written", read=str(rows), expected=expected))
     book = opened(catalog)
     with progress_bar("validate", quiet or form != "text") as progress:
         kept, notes = reading.distinct(files or [])
@@ -149,6 +151,7 @@ def _predicted(read: pd.DataFrame, own_files: bool, book: Any, leave_out: str) -
 
 def _print(found: pd.DataFrame, notes: tuple[str, ...], rows: Path | None, form: str, quiet: bool) -> None:
     from reports.field import score
+    from reports.writing import write_atomically
 
     if not found["predicted"].gt(0).any():
         raise InputError([Problem(str(place), reason) for place, reason in score.first_reasons(found)])

@@ -55,23 +55,33 @@ def run(engines: Any, requests: Any) -> tuple[list[Job], float]:
         Job(i, math.inf, int(requests.input_tokens[i]), int(requests.output_tokens[i]), int(cached[i]))
         for i in range(len(requests))
     ]
-    for job, at in zip(jobs, requests.arrival_ms, strict=False):
+    for job, at in zip(jobs, requests.arrival_ms, strict=True):
         job.arrival = float(at)
-    upcoming = jobs[: requests.in_flight or len(jobs)]
-    followers = jobs[requests.in_flight :] if requests.in_flight else []
+    upcoming = jobs[: requests.in_flight] if requests.closed else list(jobs)
+    followers = jobs[requests.in_flight : requests.closed]
+    later = jobs[requests.closed :] if requests.closed else []
     servers = [Server() for _ in range(engines.count)]
     turn, peak = 0, 0.0
+    arrived: set[int] = set()
 
     def route(job: Job, now: float) -> None:
-        nonlocal turn
+        nonlocal turn, later, upcoming
         chosen = turn
         if engines.route == "least-loaded":
             order = [(turn + k) % len(servers) for k in range(len(servers))]
             chosen = min(order, key=lambda k: len(servers[k].running) + len(servers[k].waiting))
         turn = (turn + 1) % len(servers)
         servers[chosen].waiting.append(job)
+        arrived.add(job.number)
         if servers[chosen].busy_until is None:
             servers[chosen].busy_until = now
+        if later and not upcoming and job.number >= requests.in_flight - 1 and not remaining():
+            for each in later:  # the loop opens with its last arrival
+                each.arrival += now
+            upcoming, later = later, []
+
+    def remaining() -> int:
+        return sum(1 for job in jobs[: requests.closed] if job.number not in arrived)
 
     while any(job.end is None for job in jobs):
         boundary = min((s.busy_until for s in servers if s.busy_until is not None), default=math.inf)

@@ -341,7 +341,7 @@ def test_another_package_of_the_name_is_noticed(tmp_path: Path, repository: Path
     """A foreign `__init__` beside our files: what is left when another distribution was installed over ours."""
     package = tmp_path / "reports"
     package.mkdir()
-    for name in ("cli.py", "errors.py", "terminal.py"):
+    for name in ("cli.py", "cli_measured.py", "cli_options.py", "errors.py", "terminal.py"):
         (package / name).write_bytes((repository / "reports" / name).read_bytes())
     (package / "__init__.py").write_text("")
     done = subprocess.run(

@@ -62,6 +62,7 @@ def book(
         assumption("residual_share_36_months", 0.15, 0.35, 0.5),
         assumption("residual_share_60_months", 0.0, 0.1, 0.2),
         assumption("pcie_host_price_per_server", 15_000.0, 25_000.0, 40_000.0, "USD"),
+        assumption("rent_spread_warning_ratio", 2.0, 3.0, 5.0),
     ]
     rows = [{**OFFER, "offer_id": f"offer-{n}", **each} for n, each in enumerate([{}] if offers is None else offers)]
     bought = [{**SERVER, **each} for each in ([{}] if servers is None else servers)]

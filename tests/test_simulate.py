@@ -13,7 +13,7 @@ import reference_simulator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.simulate import arrivals
+from reports.simulate import arrivals, compiled, kernel
 from reports.simulate.engine import Engines, Memory, Requests, StepModel, simulate
 from reports.simulate.statistics import interval
 
@@ -108,8 +108,10 @@ def small_cases(draw: st.DrawFn) -> tuple[Engines, Requests]:
         most_running=most_running,
         chunk_tokens=chunk,
     )
-    gaps = draw(st.lists(st.integers(0, 400), min_size=in_flight or count, max_size=in_flight or count))
-    return engines, Requests(np.cumsum(gaps) / 16.0, prompt, answer, cached, in_flight)
+    closed = draw(st.integers(in_flight, count)) if in_flight else 0
+    gaps = np.array(draw(st.lists(st.integers(0, 400), min_size=count, max_size=count))) / 16.0
+    arrival = np.concatenate([np.cumsum(gaps[:closed]), np.cumsum(gaps[closed:])])
+    return engines, Requests(arrival, prompt, answer, cached, in_flight, closed)
 
 
 @given(small_cases())
@@ -226,7 +228,8 @@ def test_burst_closed_loop_and_replay() -> None:
     burst = simulate(engines_of(math.inf), Requests(arrivals.at_once(200), *lengths))
     assert burst.start_ms.min() == 0.0
     assert burst.ttft_ms.max() > burst.ttft_ms.min()
-    closed = simulate(engines_of(math.inf), Requests(arrivals.staggered(8, 400.0), *lengths, in_flight=8))
+    first = np.concatenate([arrivals.staggered(8, 400.0), np.zeros(192)])
+    closed = simulate(engines_of(math.inf), Requests(first, *lengths, in_flight=8, closed=200))
     assert closed.arrival_ms[:8].tolist() == [0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0, 350.0]
     # the others arrive at the very moment one leaves
     arrival, end = closed.arrival_ms, np.round(closed.end_ms - CARD.before_first_ms, 6)
@@ -272,7 +275,8 @@ def test_memory_of_many_requests_overflows_as_often_as_the_normal_law_says(z: fl
     engines = Engines(
         StepModel(np.full(batch + 1, 10.0)), Memory(watched=watched), most_running=batch, chunk_tokens=100_000
     )
-    requests = Requests(arrivals.staggered(batch, 2000.0), np.full(count, prompt), answer, in_flight=batch)
+    first = np.concatenate([arrivals.staggered(batch, 2000.0), np.zeros(count - batch)])
+    requests = Requests(first, np.full(count, prompt), answer, in_flight=batch, closed=count)
     outcome = simulate(engines, requests, measure=slice(2000, count - 1000))
     assert outcome.running == pytest.approx(batch, rel=0.02)
     assert outcome.memory_used == pytest.approx(batch * mu, rel=0.02)
@@ -316,9 +320,7 @@ def test_what_can_never_run_is_refused() -> None:
         simulate(engines_of(math.inf), Requests(np.zeros(1), np.ones(1, int), np.ones(1, int), np.ones(1, int)))
 
 
-def test_where_no_cache_is_writable_every_process_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reports.simulate import compiled
-
+def test_where_no_cache_is_writable_every_process_compiles() -> None:
     asked = []
 
     class Compiler:
@@ -331,7 +333,7 @@ def test_where_no_cache_is_writable_every_process_compiles(monkeypatch: pytest.M
                 raise RuntimeError("cannot cache function: no locator available")
             return function
 
-    monkeypatch.setattr(compiled, "numba", Compiler)
-    assert compiled.compiled(interval) is interval
-    assert [cache for cache, _ in asked] == [True, False]
+    assert compiled._compiled(Compiler).__code__ is kernel.simulate.__code__  # type: ignore[attr-defined]
+    assert [cache for cache, _ in asked] == [True, False] * len(kernel.FUNCTIONS)
     assert all(options == {"nogil": True, "error_model": "numpy"} for _, options in asked)
+    assert compiled._compiled(None) is kernel.simulate

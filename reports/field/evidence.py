@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -166,13 +164,13 @@ SHAPE = (
 )
 
 
-def _twin(catalog: Catalog, model: str, measured: Collection[str]) -> str:
-    """The measured model of the same shape (Llama 3.3 70B is Llama 3.1 70B to a server), or the model itself."""
-    if model in measured:
-        return model
-    shape = [catalog.models[model].value(name) for name in SHAPE]
-    same = (name for name in sorted(measured) if [catalog.models[name].value(fact) for fact in SHAPE] == shape)
-    return next(same, model)
+def twins(catalog: Catalog) -> dict[str, str]:
+    """Every model -> one name for all of its shape: Llama 3.3 70B is Llama 3.1 70B to a server."""
+    first: dict[tuple[float, ...], str] = {}
+    return {
+        name: first.setdefault(tuple(catalog.models[name].value(fact) for fact in SHAPE), name)
+        for name in sorted(catalog.models)
+    }
 
 
 def bands(frame: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
@@ -181,12 +179,15 @@ def bands(frame: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
     Each number has the label of its own metric (``tpot_ms_label``, …); ``label`` is that of the load, which the metric
     of the binding constraint decides.
     """
-    known = own.known(catalog)
-    measured = {key[0] for key in known.keys}
+    known, shape = own.known(catalog), twins(catalog)
     frame = frame if "engine" in frame else frame.assign(engine="vllm")
     code, each = _distinct(frame, ["model", "gpu", "quantization", "engine"])
-    each["model"] = [_twin(catalog, model, measured) for model in each["model"]]
-    return _bands(frame, code, each, known)
+    keys = frozenset((shape.get(model, model), *more) for model, *more in known.keys)
+    label = {
+        metric: labels(each.assign(model=each["model"].map(shape)), keys, metric)  # type: ignore[arg-type]
+        for metric in dict.fromkeys([*BANDED.values(), *BINDING.values()])
+    }
+    return _bands(frame, code, each, known, label)
 
 
 def _distinct(frame: pd.DataFrame, names: list[str]) -> tuple[NDArray[np.int64], pd.DataFrame]:
@@ -204,15 +205,17 @@ def _distinct(frame: pd.DataFrame, names: list[str]) -> tuple[NDArray[np.int64],
     return code, pd.DataFrame({name: found[name] for name in names})
 
 
-def _bands(options: pd.DataFrame, code: NDArray[np.int64], each: pd.DataFrame, known: Known) -> pd.DataFrame:
+def _bands(
+    options: pd.DataFrame, code: NDArray[np.int64], each: pd.DataFrame, known: Known,
+    of_each: dict[str, NDArray[np.object_]],
+) -> pd.DataFrame:  # fmt: skip
     """Labels and low/high of each option's numbers. More tokens per second at the same load means a lower TPOT; the
     load an option may carry, and so the cards it needs, follow the band of what limits it."""
     distinct = list(each.itertuples(index=False, name=None))
     names = np.array(LABELS, dtype=object)
     label: dict[str, NDArray[np.int64]] = {}
     factors: dict[str, Values] = {}
-    for metric in dict.fromkeys([*BANDED.values(), *BINDING.values()]):
-        found = labels(each, known.keys, metric)
+    for metric, found in of_each.items():
         label[metric] = np.array([LABELS.index(said) for said in found], dtype=np.int64)[code]
         both = [known.factors(key, metric, "", said) for key, said in zip(distinct, found, strict=True)]
         factors[metric] = np.array(both, dtype=np.float64).reshape(-1, 2)[code]

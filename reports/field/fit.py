@@ -29,6 +29,9 @@ INTERVAL_QUANTILE = 1.645
 LOSS_SCALE = 0.15
 """Relative error from which on a row counts less than quadratically: traps nobody marked must not pull the fit."""
 
+ROUNDS = 2
+"""How often the stages are gone through: the second time each knows what the later ones found."""
+
 RATE_LIKE = ("output_tok_s", "per_gpu_output_tok_s", "total_tok_s", "req_s")
 
 
@@ -55,7 +58,8 @@ COEFFICIENTS: tuple[Coefficient, ...] = (
     Coefficient("host_us_per_sequence", 1.0, 60.0, 0.5),
     Coefficient("engine_time_factor:sglang", 0.4, 2.0, 0.15),
     Coefficient("engine_time_factor:tensorrt-llm", 0.3, 2.0, 0.15),
-    Coefficient("engine_time_factor:tensorrt-llm-cpp", 0.2, 2.0, 0.25, "offline"),
+    Coefficient("engine_time_factor:tensorrt-llm-cpp", 0.2, 1.3, 0.25, "offline"),  # at most what light loads show
+    Coefficient("engine_host_factor:tensorrt-llm-cpp", 0.02, 2.0, 0.8, "offline"),
     Coefficient("offline_prefill_factor", 0.3, 1.5, 0.3, "offline"),
     Coefficient("engine_ttft_offset_ms:vllm", 0.5, 300.0, 1.0, "ttft"),
     Coefficient("engine_ttft_offset_ms:sglang", 0.5, 600.0, 0.5, "ttft"),
@@ -146,7 +150,7 @@ def fit(
     low: dict[str, float] = {}
     high: dict[str, float] = {}
     before = _median(rows, catalog, shipped)
-    for stage, metrics in STAGES.items():
+    for stage, metrics in [*STAGES.items()] * ROUNDS:
         moving = [each for each in coefficients if each.stage == stage]
         part = rows[rows["metric"].isin(metrics)]
         if stage == "run":

@@ -190,7 +190,7 @@ def ambiguous(file: str, line: int | None, name: str, choices: tuple[str, ...]) 
     """A name of several cards: a fit to the wrong one would move every answer, so it is asked."""
     return Problem(
         file, f'"{name}" may be several cards', line, expected=f"one of {', '.join(choices)}",
-        hint=f"name it, such as --gpu {choices[0]}",
+        hint=f"name the card: --gpu {choices[0]}, or in the file where it has several",
     )  # fmt: skip
 
 

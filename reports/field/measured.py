@@ -55,7 +55,8 @@ def read(path: str | Path, catalog: Catalog) -> pd.DataFrame:
 def shipped(catalog: Catalog) -> pd.DataFrame:
     """The measured rows that come with the program."""
     folder = catalogs_folder() / "measured"
-    parts = [read(folder / name, catalog) for name in ("throughput.csv", "memory.csv") if (folder / name).is_file()]
+    names = [name for name in ("throughput.csv", "memory.csv") if (folder / name).is_file()]
+    parts = [read(folder / name, catalog).assign(file=name) for name in names]
     return pd.concat(parts, ignore_index=True) if parts else frame([])
 
 
@@ -80,7 +81,7 @@ def _canonical(path: Path, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 continue
             row = dict(zip(header, cells, strict=False))
             made = canonical(shape, row, resolve)
-            made["file"], made["line"] = path.name, reader.line_num
+            made["file"], made["line"] = str(path), reader.line_num
             if len(cells) != len(header):
                 add(made, f"{len(cells)} cells under {len(header)} columns")
             yield made

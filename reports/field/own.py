@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from reports.catalog.records import Catalog
+from reports.catalog.records import Catalog, Entry
 from reports.columns import CALIBRATED, LEAF
 from reports.cost.quotes import Listed, Warnings
 from reports.field.bands import Known, keys_of, own_factors, shipped_keys
@@ -57,8 +57,10 @@ def _summary(place: Path) -> Mapping[str, Any]:
         found = json.loads((place / "measured" / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    whole = isinstance(found, dict) and {"source", "date", "measured_on"} <= found.keys()
-    return found if whole and all(each.keys() >= _PAIR for each in found["measured_on"]) else {}
+    whole = isinstance(found, dict) and {"source", "date"} <= found.keys()
+    pairs = found.get("measured_on") if whole else None
+    good = isinstance(pairs, list) and all(isinstance(each, dict) and each.keys() >= _PAIR for each in pairs)
+    return found if good else {}
 
 
 IN_WORDS = {
@@ -95,20 +97,28 @@ def warnings(scenario: Scenario, catalog: Catalog) -> Warnings:
             moved = [name for name in CALIBRATED if (name, each["engine"], each["gpu"]) in catalog.calibrated]
             found.append((APPLIED, {
                 "cards": Listed([each["gpu"]]), "engine": catalog.engines[each["engine"]].name, "count": each["rows"],
-                "day": said["date"], "models": Listed(each["models"]), "formats": Listed(each["formats"]),
+                "day": said["date"], "models": _names(catalog.models, each["models"]),
+                "formats": Listed(each["formats"]),
                 "coefficients": Listed([IN_WORDS[name] for name in moved]),
             }))  # fmt: skip
             others = sorted(models - set(each["models"]))
             if others:
-                found.append((OTHER_MODELS, {"cards": Listed([each["gpu"]]), "others": Listed(others)}))
+                found.append((OTHER_MODELS, {"cards": Listed([each["gpu"]]), "others": _names(catalog.models, others)}))
         if said.get("measured_on") and not pairs:
             cards, engines = ({str(each[name]) for each in said["measured_on"]} for name in ("gpu", "engine"))
-            values = {"overlay": Path(place).name, "cards": Listed(sorted(cards)), "engines": Listed(sorted(engines))}
-            found.append((NOT_APPLIED, values))  # type: ignore[arg-type]
+            found.append((NOT_APPLIED, {
+                "overlay": Path(place).name, "cards": Listed(sorted(cards)),
+                "engines": _names(catalog.engines, sorted(engines)),
+            }))  # fmt: skip
         for_all = [IN_WORDS.get(name, LEAF[name].label) for name in _for_all(Path(place))]
         if for_all:
             found.append((FOR_ALL, {"overlay": Path(place).name, "coefficients": Listed(for_all)}))
     return tuple(found)
+
+
+def _names(entries: Mapping[str, Entry], ids: Iterable[str]) -> Listed:
+    """What people call entries of the catalog; an id that it does not have stands for itself."""
+    return Listed([entries[each].name if each in entries else each for each in ids])
 
 
 def _is_used(pair: Mapping[str, Any], scenario: Scenario, catalog: Catalog, said: Mapping[str, Any]) -> bool:

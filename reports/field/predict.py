@@ -62,15 +62,17 @@ def run_tests(columns: Columns, rows: pd.DataFrame) -> Columns:
     columns["burst_flag"] = (start == "burst").astype(float)
     columns["open_loop_flag"] = (start == "open-loop").astype(float)
     columns["run_requests"] = np.nan_to_num(rows["requests"].to_numpy(dtype=float), nan=ENDLESS_REQUESTS)
+    columns["equal_lengths_flag"] = np.nan_to_num(rows["equal_lengths"].to_numpy(dtype=float))
     replicas = _replicas(rows)
     columns["run_requests"] = np.maximum(columns["run_requests"] / replicas, 1)
     columns["arrival_requests_per_s"] = np.nan_to_num(rows["request_rate_per_s"].to_numpy(dtype=float), nan=np.inf)
     columns["arrival_requests_per_s"] = columns["arrival_requests_per_s"] / replicas
     offered = rows["batch_requests"].to_numpy(dtype=float)
     offered = np.where(start == "burst", columns["run_requests"], offered)
-    # without a stated load an engine admits what surely finishes: whole requests at their full length
+    # without a stated load an engine admits what surely finishes, of those there are: whole requests at full length
     least = columns["data_parallel"] * columns["pipeline_parallel"]
     surely = np.maximum(np.minimum(columns["memory_requests"], columns["engine_requests"]), least)
+    surely = np.minimum(surely, columns["run_requests"])
     columns["offered_requests"] = np.where(start == "offline", surely, offered)
     columns["offered_requests"] = np.where(start == "static", offered, columns["offered_requests"])
     opened = start == "open-loop"

@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.catalog.records import Catalog
 from reports.catalog.select import UnknownName
-from reports.field import cells, names, notes
+from reports.field import cells, names, notes, recipes
 from reports.field.canonical import CANONICAL, LATENCIES, MEMORIES, METRIC_NAMES, METRICS, RATES
 
 SHORT_PROMPT_TOKENS = 32.0
@@ -134,7 +134,7 @@ def _throughput(row: Cells, resolve: Resolver) -> dict[str, Any]:
     made["output_tokens"] = _number(row.get("osl", ""), made, "osl")
     _value(row, made)
     _lengths(made, said)
-    _layout(row, made, said)
+    _layout(row, made, said, resolve)
     concurrency = _number(row.get("concurrency_or_batch", ""), made, "concurrency_or_batch")
     _load(made, said, concurrency)
     made["interconnect"], problem = cells.link(row.get("interconnect", ""))
@@ -142,6 +142,8 @@ def _throughput(row: Cells, resolve: Resolver) -> dict[str, Any]:
     _share(made, said.get("utilisation", math.nan))
     made["sequence_limit"] = said.get("sequence_limit", math.nan)
     made["chunk_tokens"] = said.get("chunk_tokens", math.nan)
+    made["equal_lengths"] = math.nan
+    recipes.fill(made)
     made["context_tokens"] = math.nan
     made["statistic"] = "mean" if said.get("median") else "unstated"
     made["use"] = row.get("use", "") or "fit"
@@ -172,7 +174,7 @@ def _lengths(made: dict[str, Any], said: Mapping[str, Any]) -> None:
         _say(made, "only input and output together stated: split in half")
 
 
-def _layout(row: Cells, made: dict[str, Any], said: Mapping[str, Any]) -> None:
+def _layout(row: Cells, made: dict[str, Any], said: Mapping[str, Any], resolve: Resolver) -> None:
     """Tensor, attention-data and pipeline ranks of one replica, from columns and notes."""
     cards = made["gpu_count"]
     tensor = _number(row.get("tp", ""), made, "tp")
@@ -195,11 +197,16 @@ def _layout(row: Cells, made: dict[str, Any], said: Mapping[str, Any]) -> None:
         tensor = 1.0 if math.isnan(cards) else max(cards / (data * pipeline), 1.0)
         if cards > 1:
             _say(made, "parallel layout not stated: tensor parallel assumed")
-    if said.get("enable_dp_attention") and data == 1:
+    if data == 1 and (said.get("enable_dp_attention") or _recipe_splits(made, resolve, said)):
         tensor, data = 1.0, tensor
     made["tensor_parallel"], made["data_parallel"], made["pipeline_parallel"] = tensor, data, pipeline
     made["gpu_count"] = tensor * data * pipeline if math.isnan(cards) else cards
-    made["recipe"] = bool(said.get("recipe_attention_data_parallel"))
+
+
+def _recipe_splits(made: Mapping[str, Any], resolve: Resolver, said: Mapping[str, Any]) -> bool:
+    """A recipe that runs models with experts with attention data parallelism, whatever the table calls it."""
+    model = resolve.catalog.models.get(made["model"])
+    return bool(said.get("recipe_attention_data_parallel") and model and model.value("experts") > 0)
 
 
 def _load(made: dict[str, Any], said: Mapping[str, Any], concurrency: float) -> None:
@@ -227,7 +234,7 @@ def _memory(row: Cells, resolve: Resolver) -> dict[str, Any]:
     made = _identity(row, resolve)
     said = resolve.note(row.get("notes", ""))
     _value(row, made)
-    _layout(row, made, said)
+    _layout(row, made, said, resolve)
     _say(made, "tokens printed as concurrency x context" if said.get("hybrid_tokens") else "")
     share = row.get("gpu_memory_utilization", "").split(" ")[
         -1 if "static" in row.get("gpu_memory_utilization", "") else 0

@@ -18,7 +18,7 @@ COLUMNS = ("unit", "service", "layout", "source", "machine", "cards", "load", "h
 """One row a stage: ``machine`` counts from 1 within its source, ``load`` is the share of a full unit that it carries,
 ``host`` numbers the groups of shared cards (0: not shared); the cards of a shared group are on its first row."""
 
-FULL = 1 + 1e-6
+FULL = 1 + 1e-5
 
 
 class Unpacked(Exception):

@@ -270,6 +270,7 @@ def _summary(
             "demand_served_share": float((service["served_share"] * demand).sum() / demand.sum())
             if demand.sum() else np.nan,
             "amount_per_month": float(use["amount"].sum()),
+            "committed_amount": float(pool["committed_amount"].sum()),
             "capex_amount": float(running["capex_amount"].sum()),
             "cards": float(running["cards"].sum()),
             "used_cards": float(running["used_cards"].sum()),

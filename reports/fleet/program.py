@@ -180,7 +180,7 @@ def _tidied(matrices: Matrices, found: OptimizeResult, clock: Clock, tidy: Matri
 
 _CARD = 0.01
 """What a card weighs against one more kind of unit, where neither costs money."""
-_TIDY_GAP, _TIDY_NODES = 0.02, 200
+_TIDY_GAP, _TIDY_NODES = 0.05, 60
 MARKED_COLUMNS = 1500
 """With more ways than this, plans are tidied by cards alone: to count kinds as well takes longer than to solve."""
 ROUNDED_GAP = 1e-6
@@ -202,6 +202,7 @@ def _allocation(matrices: Matrices, x: Values, status: str, gap: float) -> Alloc
     copies = matrices.shared[["layout", "service", "gpu", "stage_cards", "site", "sharing"]].assign(
         copies=np.round(block("copies")), load=block("load")
     )
+    copies["load"] = _made_whole(problem, units, copies, block("served"))
     machines = problem.sources[["source"]].assign(machines=np.round(block("machines")))
     return Allocation(
         status=status,
@@ -213,6 +214,24 @@ def _allocation(matrices: Matrices, x: Values, status: str, gap: float) -> Alloc
         served=problem.services[["service"]].assign(served_share=block("served")),
         objective=float((machines["machines"] * problem.sources["amount"]).sum()),
     )
+
+
+def _made_whole(problem: FleetProblem, units: pd.DataFrame, copies: pd.DataFrame, served: Values) -> Values:
+    """Loads of copies, up by the last millionth that a solve may leave of the demand."""
+    load = copies["load"].to_numpy(dtype=float)
+    if not len(copies):
+        return load
+    share = problem.layouts.set_index("layout")["share"]
+    by = [
+        (count * frame["layout"].map(share)).groupby(frame["service"]).sum().reindex(problem.services["service"])
+        for frame, count in ((units, units["units"]), (copies, copies["load"]))
+    ]
+    whole, shared = (each.fillna(0.0).to_numpy() for each in by)
+    lacking = problem.services["required_share"].to_numpy(dtype=float) * served - whole - shared
+    with np.errstate(all="ignore"):
+        factor = np.where((lacking > 0) & (lacking < 10 * _TIGHT) & (shared > 0), 1 + lacking / shared, 1.0)
+    of = pd.Series(factor, index=problem.services["service"].to_numpy())
+    return np.minimum(load * copies["service"].map(of).to_numpy(dtype=float), copies["copies"].to_numpy(dtype=float))
 
 
 def _packed(

@@ -10,7 +10,7 @@ import pandas as pd
 from reports.fleet.matrices import USES
 from reports.fleet.problem import HOUSED, RACKS, FleetProblem
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5
 
 COLUMNS = ("rule", "of", "value", "bound", "holds")
 """``value`` must not exceed ``bound``."""

@@ -119,9 +119,19 @@ def burst_ttft_ms(
 
 
 @formula(unit="ms", label="Length of a steady run", symbol="T_{run}", sources=("roofline-note",))
-def steady_run_ms(run_requests: Any, running_requests: Any, request_ms: Any, run_tail_factor: Any) -> Any:
-    """Waves of requests, and the tail of the longest answers."""
-    return (run_requests / running_requests + run_tail_factor) * request_ms
+def steady_run_ms(
+    run_requests: Any,
+    running_requests: Any,
+    request_ms: Any,
+    run_tail_factor: Any,
+    equal_lengths_flag: Any,
+    equal_tail_factor: Any,
+) -> Any:
+    """Waves of requests, and the tail of the longest answers; of equal lengths, the last wave is half full."""
+    return (
+        run_requests / running_requests
+        + np.where(equal_lengths_flag > 0, equal_tail_factor * (1 - running_requests / run_requests), run_tail_factor)
+    ) * request_ms
 
 
 @formula(unit="ms", label="Length of an open-loop run", symbol="T_{open}", sources=("roofline-note",))

@@ -82,8 +82,9 @@ def expert_ms(
     expert_peak_tflops: Any,
     mfu_decode: Any,
     mfu_moe: Any,
+    moe_tile_tokens: Any,
 ) -> Any:
-    """The same two limits for the routed experts that this step touches."""
+    """The same two limits for the routed experts that this step touches; the last tile of each expert is half empty."""
     return (
         MS_PER_S
         * expert_parameters_b
@@ -94,7 +95,13 @@ def expert_ms(
             * expert_bytes_per_parameter
             / BYTES_PER_GB
             / (memory_bandwidth_gb_per_s * eta_experts * expert_read_factor),
-            2 * experts_per_token * stage_requests / FLOP_PER_TFLOP / (expert_peak_tflops * mfu_decode * mfu_moe),
+            2
+            * (
+                experts_per_token * stage_requests
+                + np.minimum(experts_per_token * stage_requests, experts_touched * moe_tile_tokens / 2)
+            )
+            / FLOP_PER_TFLOP
+            / (expert_peak_tflops * mfu_decode * mfu_moe),
         )
     )
 
@@ -222,14 +229,15 @@ def communication_ms(
 def host_ms(
     host_base_ms: Any,
     host_us_per_sequence: Any,
+    engine_host_factor: Any,
     group_requests: Any,
     vocabulary_size: Any,
     host_reference_vocabulary_size: Any,
 ) -> Any:
-    """Scheduling and sampling on the CPU; sampling grows with the vocabulary."""
+    """Scheduling and sampling on the CPU; sampling grows with the vocabulary, and a compiled runtime needs less."""
     return (
         host_base_ms
-        + host_us_per_sequence * group_requests * vocabulary_size / host_reference_vocabulary_size / US_PER_MS
+        + host_us_per_sequence * engine_host_factor * group_requests * vocabulary_size / host_reference_vocabulary_size / US_PER_MS
     )
 
 

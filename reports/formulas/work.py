@@ -37,8 +37,13 @@ def step_kernels(
     kernels_per_moe_layer: Any,
     latent_attention: Any,
     kernels_per_latent_layer: Any,
+    block_scaled_weights: Any,
     fp8_block_scales: Any,
+    kernels_per_fp8_block_layer: Any,
     kernels_per_fp8_block_moe_layer: Any,
+    fp4_activations: Any,
+    kernels_per_fp4_layer: Any,
+    fused_experts: Any,
     int4_experts: Any,
     kernels_per_int4_moe_layer: Any,
     linear_layers: Any,
@@ -49,10 +54,15 @@ def step_kernels(
     """Launches that a step cannot avoid, by kind of layer; counted, then checked on measured small batches."""
     return (
         layers * kernels_per_layer
+        + np.where(moe_layers > 0, 0, layers)
+        * (
+            block_scaled_weights * fp8_block_scales * kernels_per_fp8_block_layer
+            + fp4_activations * kernels_per_fp4_layer
+        )
         + moe_layers
         * (
-            kernels_per_moe_layer
-            + fp8_block_scales * kernels_per_fp8_block_moe_layer
+            kernels_per_moe_layer * (1 - fused_experts)
+            + block_scaled_weights * fp8_block_scales * kernels_per_fp8_block_moe_layer
             + int4_experts * kernels_per_int4_moe_layer
         )
         + latent_attention * layers * kernels_per_latent_layer
@@ -95,8 +105,12 @@ def prefill_matrix_tflop(
     dense_peak_tflops: Any,
     expert_peak_tflops: Any,
     mfu_moe: Any,
+    experts: Any,
+    moe_tile_tokens: Any,
+    scheduling_tokens: Any,
 ) -> Any:
-    """Two operations a parameter and token, experts expressed at the dense rate (their own rate and efficiency)."""
+    """Two operations a parameter and token, experts expressed at the dense rate (their own rate and efficiency) with
+    the half tile that each leaves empty in every chunk."""
     return (
         2
         * input_mean_tokens
@@ -104,7 +118,10 @@ def prefill_matrix_tflop(
         / FLOP_PER_TFLOP
         * (
             dense_parameters_b
-            + experts_per_token * expert_parameters_b * dense_peak_tflops / (expert_peak_tflops * mfu_moe)
+            + (experts_per_token + np.minimum(experts_per_token, experts * moe_tile_tokens / 2 / scheduling_tokens))
+            * expert_parameters_b
+            * dense_peak_tflops
+            / (expert_peak_tflops * mfu_moe)
         )
     )
 

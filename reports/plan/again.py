@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,11 @@ from reports.matrix import Space, expand
 from reports.methods import METHODS
 from reports.plan import spares
 from reports.scenario.schema import Scenario
+
+ASKED_FOR = (
+    *recommend.OPTION, "sized_cards", "servers_needed", "spare_units", "monthly_cost_amount", "ttft_ms", "tpot_ms",
+)  # fmt: skip
+"""What is read of an option that was asked for again."""
 
 Combination = tuple[str, str, str, str]
 """Service, quantization, gpu, interconnect: what an option is."""
@@ -32,6 +38,14 @@ def priced_options(scenario: Scenario, catalog: Catalog, wanted: Collection[Comb
         return found
     options, _, _ = attach(recommend.options(spares.size(found)), scenario, catalog)
     return rank(evaluate_frame(options, COST_BLOCKS), ways=scenario.costs.compare)
+
+
+def cheapest(options: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Service -> ``ASKED_FOR`` of its cheapest option."""
+    if options.empty:
+        return {}
+    found = options.loc[options["rank"] == 1, list(ASKED_FOR)]
+    return {str(row["service"]): row for row in found.to_dict("records")}
 
 
 def combinations(options: pd.DataFrame) -> list[Combination]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.plan.again import combinations, priced_options
+from reports.plan.again import cheapest, combinations, priced_options
 from reports.plan.changed import divided, with_services
 from reports.run import Run
 from reports.scenario.services import Service
@@ -51,7 +51,8 @@ class Split:
 
 def stage(run: Run) -> Run:
     """The run with the best split of every service that has prompts of different lengths, beside its one pool."""
-    winners = {str(row["service"]): row for row in run.winners().to_dict("records")}
+    known = run.winners()[["service", "demand_concurrency", "request_time_s"]]
+    winners = {str(row["service"]): row for row in known.to_dict("records")}
     services, splits = [], []
     for service in run.scenario.service_axis:
         if service.name in winners:
@@ -70,7 +71,7 @@ def stage(run: Run) -> Run:
         if service_name == split.service
     ]
     options = priced_options(with_services(run.scenario, list(once.values())), run.catalog, set(wanted))  # type: ignore[arg-type]
-    best = {str(row["service"]): row for row in options[options["rank"] == 1].to_dict("records")}
+    best = cheapest(options)
     return replace(run, pools=pd.DataFrame(list(_chosen(splits, best)), columns=list(COLUMNS)))
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from reports.catalog.records import Catalog
 from reports.facts import assumption_row
-from reports.plan.again import Combination, combinations, priced_options
+from reports.plan.again import ASKED_FOR, Combination, cheapest, combinations, priced_options
 from reports.plan.changed import later, scaled, with_lengths, with_services
 from reports.run import Run
 from reports.scenario.operations import Speculative
@@ -82,14 +82,14 @@ def _reevaluated(run: Run, own: Sequence[Combination]) -> Iterator[dict[str, Any
             name = service.name if change == UNCHANGED else f"{service.name}+{change}"
             stacked.append(replace(changed, name=name))
             asked.append(Asked(service.name, change, before, after, name))
-    unchanged = _best(priced_options(with_services(scenario, stacked), catalog, _for(asked, own)))
+    unchanged = cheapest(priced_options(with_services(scenario, stacked), catalog, _for(asked, own)))
     yield from (
         _row(each, unchanged[each.service], unchanged[each.name])
         for each in asked
         if each.change != UNCHANGED and each.service in unchanged and each.name in unchanged
     )
     for change, before, after, other in _of_the_scenario(scenario, catalog, run):
-        found = _best(priced_options(other, catalog, own))
+        found = cheapest(priced_options(other, catalog, own))
         yield from (
             _row(Asked(name, change, before, after, name), unchanged[name], best)
             for name, best in found.items()
@@ -171,7 +171,7 @@ def _formats(
     run: Run, services: Sequence[Service], unchanged: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The next narrower weight formats of the catalog, on the winner's card and link."""
-    winners = {str(row["service"]): row for row in run.winners().to_dict("records")}
+    winners = {str(row["service"]): row for row in run.winners()[list(ASKED_FOR)].to_dict("records")}
     stacked, asked, wanted = [], [], []
     for service in services:
         winner = winners[service.name]
@@ -182,7 +182,7 @@ def _formats(
             wanted.append((key, name, str(winner["gpu"]), str(winner["interconnect"])))
     if not stacked:
         return
-    found = _best(priced_options(with_services(run.scenario, stacked), run.catalog, wanted))
+    found = cheapest(priced_options(with_services(run.scenario, stacked), run.catalog, wanted))
     best: dict[str, dict[str, Any]] = {}
     for each in asked:
         if each.name in found and each.service in unchanged:
@@ -203,20 +203,13 @@ def next_formats(quantization: str, catalog: Catalog) -> list[str]:
 def _other_cards(run: Run) -> Iterator[dict[str, Any]]:
     """Compared options on another card that need fewer cards, the cheapest of each card."""
     options = run.options[run.options["rank"].notna()]
-    for winner in run.winners().to_dict("records"):
+    for winner in run.winners()[list(ASKED_FOR)].to_dict("records"):
         same = options["service"].astype(str) == str(winner["service"])
         others = options[same & (options["gpu"].astype(str) != str(winner["gpu"]))]
         fewer = others[others["sized_cards"] < winner["sized_cards"]].sort_values("monthly_cost_amount", kind="stable")
         asked = Asked(str(winner["service"]), CARD, str(winner["gpu"]), None, "")
-        for row in fewer.drop_duplicates("gpu").head(MOST_CARDS).to_dict("records"):
+        for row in fewer.drop_duplicates("gpu").head(MOST_CARDS)[list(ASKED_FOR)].to_dict("records"):
             yield {**_row(asked, winner, row), "to": str(row["gpu"])}
-
-
-def _best(options: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Service -> its cheapest option."""
-    if options.empty:
-        return {}
-    return {str(row["service"]): row for row in options[options["rank"] == 1].to_dict("records")}
 
 
 def _row(asked: Asked, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

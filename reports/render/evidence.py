@@ -130,10 +130,13 @@ def _unit(words: Wording, column: str) -> str:
 def assumptions(words: Wording) -> list[dict[str, Any]]:
     """Every assumption of the run, whether the printed chains read it or not."""
     facts = words.run.facts[words.run.facts["scope"] == "assumption"]
-    return [
-        _known(words, str(fact["column"]), fact["value"], {str(k): v for k, v in fact.items()})
-        for fact in facts.to_dict("records")
-    ]
+    made = []
+    for fact in facts.to_dict("records"):
+        row = _known(words, str(fact["column"]), fact["value"], {str(k): v for k, v in fact.items()})
+        if fact["key"]:  # what an overlay measured on one card
+            row["label"] += f" · {words.gpu(fact['key'])}"
+        made.append(row)
+    return made
 
 
 def _input(words: Wording, column: str, row: Row, symbol: Callable[[str], str]) -> dict[str, Any]:

@@ -40,6 +40,8 @@ def line_chart(chart: Chart, cells: Cells) -> Any:
         axis.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=RULE))
     drawn.y_axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="E3E8ED"))
     drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;#,##0", False
+    if chart.percent:
+        drawn.y_axis.number_format, drawn.y_axis.scaling.max, drawn.y_axis.majorUnit = "0%", 1, 0.25
     if chart.upright:
         drawn.y_axis.scaling.min = 0
         drawn.x_axis.tickLblPos = "low"

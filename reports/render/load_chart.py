@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.render.charts import BUY, GRID, INK, MUTED, OTHER, RENT, TEXT_PT, _apart, _line, _svg, _text, text_width_pt
+from reports.render.charts import BUY, GRID, INK, MUTED, OTHER, TEXT_PT, _apart, _line, _svg, _text, text_width_pt
 
 HOURS_PER_DAY, HOURS = 24, 168
-LOOKS = ((BUY, "none", 1.5), (RENT, "none", 1.1), (INK, "3 2", 0.9), (OTHER, "1.5 2", 1.1))
+LOOKS = ((BUY, "none", 1.5), (OTHER, "none", 1.3), (INK, "3 2", 0.9))
 """Colour, dashes and width of the lines in their order; they differ in lightness, so the picture reads in grey."""
 MARKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 

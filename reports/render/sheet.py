@@ -97,6 +97,8 @@ class Chart:
     width_cm: float = 26
     upright: bool = False
     """Values rise from zero; otherwise payments, which are negative, are drawn turned round."""
+    percent: bool = False
+    """Shares, from 0 to all of it."""
     label_every: int = 6
     """Every how many categories have a label."""
 

@@ -9,6 +9,7 @@ import pandas as pd
 from reports.render import latency_chart, view_winners
 from reports.render.view_summary import rows
 from reports.render.wording import Wording, finite
+from reports.simulate.check import BEFORE
 
 Row = dict[str, Any]
 
@@ -41,15 +42,16 @@ def section(words: Wording, winners: list[Row]) -> dict[str, Any]:
 
 
 def _lead(words: Wording, by_option: dict[str, list[Row]]) -> str:
-    repeats = [_given(lines, "repeats") for lines in by_option.values()]
-    measured = [_given(lines, "measured_requests") for lines in by_option.values()]
+    simulated = [lines for lines in by_option.values() if any(line["metric"] == "repeats" for line in lines)]
+    repeats = [_given(lines, "repeats") for lines in simulated]
+    measured = [_given(lines, "measured_requests") for lines in simulated]
     _ = words.translate
     return words.joined(
         _("Every short-listed option was simulated request by request at its recommended load: arrivals at random, "
           "prompts computed in chunks beside the running answers, memory in pages."),
         _("{repeats} independent runs of {requests} requests each; what arrives in the first three request times is "
-          "cut. Beside a figure its 95 % interval: a target counts as missed when the whole interval lies beyond it, "
-          "and then the simulation decides.",
+          "cut. Beside a figure its 95 % interval: a target is missed when all of the interval lies beyond it, and "
+          "then the simulation decides; undecided when the interval contains it.",
           repeats=_span(words, repeats), requests=_span(words, measured)),
     )  # fmt: skip
 
@@ -62,17 +64,25 @@ def _span(words: Wording, values: list[float]) -> str:
 def _lowered(words: Wording, by_option: dict[str, list[Row]]) -> list[str]:
     """One sentence an option that the simulation allows less than the closed form."""
     found = []
-    options = {str(row["option_id"]): row for row in rows(words.run.shortlist)}
+    options = {str(row["option_id"]): row for row in rows(words.run.options)}
     for option, lines in by_option.items():
-        load = next(line for line in lines if line["metric"] == "load_requests")
-        if load["simulated"] < load["closed_form"]:
+        missed = [line for line in lines if str(line["statistic"]).endswith(BEFORE)]
+        if missed and option in options:
+            load = _line(lines, "load_requests", "given")
+            line = missed[0]
             found.append(
                 words.translate(
-                    "{option}: {after} requests in a replica instead of the {before} of the closed form.",
+                    "{option}: {after} requests in a replica instead of {before}, where {metric} ({statistic}) is "
+                    "{simulated} ms and not {target} ms.",
                     option=view_winners.option_name(words, options[option]),
-                    before=words.count(load["closed_form"]), after=words.count(load["simulated"]),
+                    before=words.count(load["closed_form"]),
+                    after=words.count(load["simulated"]),
+                    metric=words.translate(LATENCIES[line["metric"]]),
+                    statistic=words.translate(STATISTICS[str(line["statistic"]).removesuffix(BEFORE)]),
+                    simulated=words.short(line["simulated"]),
+                    target=words.short(line["target"], 4),
                 )
-            )  # fmt: skip
+            )
     return found
 
 
@@ -134,8 +144,15 @@ def _aim(words: Wording, lines: list[Row], metric: str) -> dict[str, Any]:
         "simulated": words.short(line["simulated"]),
         "interval": f"{words.short(line['low'])}–{words.short(line['high'])}",
         "missed": bool(target is not None and not line["holds"]),
-        "holds": "–" if target is None else words.translate("kept" if line["holds"] else "missed"),
+        "holds": "–" if target is None else words.translate(verdict(line)),
     }  # fmt: skip
+
+
+def verdict(line: Row) -> str:
+    """Whether a target is kept: missed when all of the interval lies beyond it, undecided when it contains it."""
+    if line["low"] > line["target"]:
+        return N_("missed")
+    return N_("met") if line["high"] <= line["target"] else N_("undecided")
 
 
 def _targets(words: Wording, row: Row, lines: list[Row]) -> list[dict[str, Any]]:
@@ -193,7 +210,11 @@ def _chart(words: Wording, own: pd.DataFrame, lines: list[Row], metric: str) -> 
 
 def _aimed(lines: list[Row], metric: str) -> Row:
     """The line that a target is for; the mean where none is stated."""
-    with_target = [line for line in lines if line["metric"] == metric and finite(line["target"]) is not None]
+    with_target = [
+        line
+        for line in lines
+        if line["metric"] == metric and finite(line["target"]) is not None and line["statistic"] in ORDER
+    ]
     return with_target[0] if with_target else _line(lines, metric, "mean")
 
 

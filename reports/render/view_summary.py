@@ -8,7 +8,7 @@ import pandas as pd
 
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
-from reports.render import view_money, view_nearby
+from reports.render import view_fleet, view_money, view_nearby, view_pool
 from reports.render.sentences import term, warnings
 from reports.render.wording import Wording, finite
 
@@ -31,13 +31,14 @@ def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
     unpriced, infeasible = unanswered(words, winners)
     single = len(winners) == 1 and not unpriced and not infeasible
     return {
-        "headline": headline(words, winners),
+        "headline": view_fleet.headline(words) or headline(words, winners),
         "sentences": [decision(words, row) for row in winners],
-        "figures": figures_of_one(words, winners[0]) if single else figures_of_all(words, winners),
+        "figures": view_pool.figures(words)
+        or (figures_of_one(words, winners[0]) if single else figures_of_all(words, winners)),
         "single": single,
         "chart": view_money.cost_figure(words, winners[0]) if single else view_money.ways_figure(words, winners),
         "changes": view_money.changes(words, winners[0]) if single else [],
-        "compared": compared(words),
+        "compared": words.joined(view_pool.alone(words, headline(words, winners)), compared(words)),
         "how_sure": view_nearby.how_sure(words, winners),
         "unanswered": without_answer(words, unpriced, infeasible),
         "warnings": [*method_warnings(words), *warnings(words)],
@@ -89,7 +90,7 @@ def method_warnings(words: Wording) -> list[str]:
 def answer_lines(words: Wording) -> list[str]:
     """The answer on a terminal: the headline, the dearest decision (or the latency) in it, how large the search was."""
     winners = rows(words.run.winners())
-    lines = [headline(words, winners)]
+    lines = [view_fleet.headline(words) or headline(words, winners)]
     if len(winners) > 1:
         lines += [decision(words, row) for row in chain_winners(winners)]
     elif winners:

@@ -14,7 +14,7 @@ from reports.render.wording import Wording, finite
 from reports.scenario.demand import GrowthCurve, curve_of
 from reports.scenario.services import Service
 from reports.scenario.traces import Trace
-from reports.scenario.workload import Profile
+from reports.scenario.workload import Profile, Workload
 
 Row = dict[str, Any]
 
@@ -33,6 +33,7 @@ def N_(message: str) -> str:
 def lengths(words: Wording) -> list[dict[str, str]]:
     """Prompts, answers and what a running request holds, with their spread; one block a workload."""
     found = []
+    workloads = {each.workload_key: each.workload for each in words.run.scenario.service_axis}
     keys = list(dict.fromkeys(words.run.workloads["workload_key"].astype(str)))
     for row in words.run.workloads.to_dict("records"):
         quantity, key = str(row["quantity"]), str(row["workload_key"])
@@ -41,7 +42,7 @@ def lengths(words: Wording) -> list[dict[str, str]]:
                 {
                     "of": workload_name(words, key) if quantity == LENGTHS[0] and len(keys) > 1 else "",
                     "name": words.translate(QUANTITIES[quantity][0]),
-                    "source": _source(words, row),
+                    "source": _source(words, row, workloads[key]),
                     **{name: words.number(row[name], "tokens")
                        for name in ("mean", "p50", "p95", "p99", "deviation")},
                 }
@@ -55,12 +56,13 @@ def workload_name(words: Wording, key: str) -> str:
     return key or words.translate("the others" if many else "all services")
 
 
-def _source(words: Wording, row: Row) -> str:
+def _source(words: Wording, row: Row, workload: Workload) -> str:
     source, basis = str(row["source"]), words.translate(str(row["basis"]))
-    known = words.run.catalog.sources.get(source)
-    if known is not None:
-        return f"{basis}: {known.title}"
-    return basis if source == "scenario" else f"{basis}: {source}"
+    mix = words.run.catalog.lengths.get(workload.lengths or "")
+    if mix is not None and source == mix.facts["input_mean_tokens"].source:
+        source = words.translate.known(mix.name)
+    colon = "：" if words.language == "zh" else ": "
+    return basis if source == "scenario" else f"{basis}{colon}{source}"
 
 
 def more(words: Wording) -> list[str]:
@@ -106,7 +108,7 @@ def _demand(words: Wording, service: Service) -> dict[str, str]:
     facts = words.run.facts
     own = facts[(facts["scope"] == "demand") & (facts["key"] == service.name)].set_index("column")["value"]
     concurrent, rate = float(own["demand_peak_concurrency"]), float(own[RATE])
-    peak = words.with_unit(concurrent, "requests") if concurrent else words.with_unit(rate, "requests/s")
+    peak = words.with_unit(concurrent, "requests") if concurrent else words.with_unit(rate, "requests/s", digits=3)
     used = facts[(facts["column"] == UTILISATION) & (facts["key"].astype(str) == service.workload_key)]
     return {
         "service": words.service(service.name),

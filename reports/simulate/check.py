@@ -6,7 +6,7 @@ until every option of the short list was simulated and holds (or ``ROUNDS`` is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +39,9 @@ OVERLOAD = 1.3
 Trial = tuple[str, float]
 """(candidate_id, requests of one replica)."""
 
+BEFORE = "@before"
+"""Marks what was simulated at the load that the closed form recommends, where the simulation allows less."""
+
 FRAME = ("option_id", "metric", "statistic", "closed_form", "simulated", "low", "high", "target", "holds")
 
 
@@ -47,6 +50,7 @@ class Reduction:
     """An option that carries less than the closed form says."""
 
     candidate_id: str
+    option_id: str
     before: float
     """Requests of one replica that the closed form recommends."""
     after: float
@@ -72,7 +76,6 @@ def settle(recommended: Recommended) -> Run:
         run = recommended({name: each.limit for name, each in reductions.items()})
     last = cases(run)
     trials(last, known)
-    said = tuple(_sentence(each) for each in reductions.values())
     winners = [
         (str(each.row["option_id"]), each.case, float(each.row["limit_requests"]), known[each.trial])
         for each in last
@@ -82,7 +85,7 @@ def settle(recommended: Recommended) -> Run:
         run,
         simulated=_frame(last, known, reductions),
         latency_curves=curves(winners),
-        warnings=(*run.warnings, *said),
+        warnings=(*run.warnings, *_said(reductions)),
     )
 
 
@@ -179,6 +182,7 @@ def reduced(listed: Sequence[Listed], known: dict[Trial, Result]) -> list[Reduct
             found.append(
                 Reduction(
                     candidate_id=str(each.row["candidate_id"]),
+                    option_id=str(each.row["option_id"]),
                     before=each.load,
                     after=after,
                     limit=limit_for(after, safety),
@@ -233,26 +237,48 @@ def _frame(
             "repeats": (np.nan, float(result.repeats)),
             "cut_share": (np.nan, result.cut_share),
         }
-        rows += [
-            {"option_id": option, "metric": name, "statistic": "given", "closed_form": before, "simulated": now,
-             "low": np.nan, "high": np.nan, "target": np.nan, "holds": None}
-            for name, (before, now) in given.items()
-        ]  # fmt: skip
+        rows += [_row(option, name, "given", before, now) for name, (before, now) in given.items()]
+    rows += _lowered(reductions, {str(each.row["option_id"]) for each in listed})
     return pd.DataFrame(rows, columns=list(FRAME))
 
 
-def _sentence(reduction: Reduction) -> tuple[str, dict[str, object]]:
-    """What the cover says of an option that the simulation reduced."""
-    target, estimate = reduction.misses[0]
-    return (
-        "{candidate}: the closed form allows {before} requests in a replica, the simulation {after}: at {before} "
-        "{metric} ({statistic}) is {simulated} ms; the target is {target} ms.",
-        {
-            "candidate": reduction.candidate_id, "before": reduction.before, "after": reduction.after,
-            "metric": target.metric.removesuffix("_ms").upper(), "statistic": target.statistic.upper(),
-            "simulated": estimate.mean, "target": target.ms,
-        },
-    )  # fmt: skip
+def _lowered(reductions: Mapping[str, Reduction], shown: Collection[str]) -> list[dict[str, Any]]:
+    """What became of the options that the simulation reduced: load before and after, and what was missed before.
+
+    Statistic ``given`` for the loads (of those that are still shown they stand there already), ``p99@before`` and the
+    like for what was simulated at the load of the closed form.
+    """
+    rows = []
+    for each in reductions.values():
+        if each.option_id not in shown:
+            rows.append(_row(each.option_id, "load_requests", "given", each.before, each.after))
+        for target, estimate in each.misses:
+            row = _row(each.option_id, target.metric, f"{target.statistic}{BEFORE}", np.nan, estimate.mean)
+            rows.append(row | {"low": estimate.low, "high": estimate.high, "target": target.ms, "holds": False})
+    return rows
+
+
+def _row(option: str, metric: str, statistic: str, closed: float, simulated: float) -> dict[str, Any]:
+    return {
+        "option_id": option, "metric": metric, "statistic": statistic, "closed_form": closed, "simulated": simulated,
+        "low": np.nan, "high": np.nan, "target": np.nan, "holds": None,
+    }  # fmt: skip
+
+
+def _said(reductions: Mapping[str, Reduction]) -> tuple[tuple[str, dict[str, object]], ...]:
+    """What the cover says of them."""
+    if not reductions:
+        return ()
+    message = (
+        "Simulated, {n} options keep their targets only at a lower load than the closed form allows, and were sized "
+        "again: see Latency under load."
+    )
+    if len(reductions) == 1:
+        message = (
+            "Simulated, one option keeps its targets only at a lower load than the closed form allows, and was sized "
+            "again: see Latency under load."
+        )
+    return ((message, {"n": float(len(reductions))}),)
 
 
 def _page_tokens(run: Run) -> float:

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reports.simulate.compiled import inner_loop
+from reports.simulate.kernel import BUSY, OVER, PEAK, PREEMPTIONS, RUNNING, SPAN, SYSTEM, USED, WAITING
+
 Values = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -89,8 +92,11 @@ class Engines:
 
 @dataclass(frozen=True)
 class Requests:
-    """What arrives. In a closed loop ``arrival_ms`` matters for the first ``in_flight`` only; the others follow, each
-    when one leaves."""
+    """What arrives.
+
+    The first ``closed`` requests come in a closed loop: ``in_flight`` of them at their ``arrival_ms``, the others each
+    when one leaves. What comes after them has its ``arrival_ms`` counted from the last arrival of the closed loop.
+    """
 
     arrival_ms: Values
     input_tokens: Counts
@@ -98,6 +104,7 @@ class Requests:
     cached_tokens: Counts | None = None
     """Tokens at the start of the prompt that the prefix cache has: they take memory, and no time."""
     in_flight: int = 0
+    closed: int = 0
 
     def __len__(self) -> int:
         return len(self.input_tokens)
@@ -153,17 +160,13 @@ def simulate(engines: Engines, requests: Requests, *, measure: slice | None = No
 
     Raises ValueError for requests that can never run: without tokens, or larger than the memory of an engine.
     """
-    from reports.simulate.kernel import BUSY, OVER, PEAK, PREEMPTIONS, RUNNING, SPAN, SYSTEM, USED, WAITING
-    from reports.simulate.kernel import simulate as run
-
     count = len(requests)
     first, last, _ = (measure or slice(0, count)).indices(count)
     cached = np.zeros(count, np.int64) if requests.cached_tokens is None else requests.cached_tokens
     _require(engines, requests, cached)
-    arrival = np.full(count, np.inf)
-    arrival[: len(requests.arrival_ms)] = requests.arrival_ms
+    arrival = requests.arrival_ms.astype(np.float64)  # a copy: the loop fills in when the closed ones arrive
     step, memory = engines.step, engines.memory
-    start, first_ms, end, preempted, home, areas = run(
+    start, first_ms, end, preempted, home, areas = inner_loop()(
         arrival,
         requests.input_tokens.astype(np.int64),
         requests.output_tokens.astype(np.int64),
@@ -188,6 +191,7 @@ def simulate(engines: Engines, requests: Requests, *, measure: slice | None = No
         int(engines.chunk_tokens),
         int(engines.most_running),
         int(requests.in_flight),
+        int(requests.closed),
         first,
         last,
         measure is None,
@@ -220,9 +224,12 @@ def _require(engines: Engines, requests: Requests, cached: Counts) -> None:
     count = len(requests)
     if len(requests.output_tokens) != count or len(cached) != count:
         raise ValueError("input, output and cached tokens are not of one length")
-    if requests.in_flight > count or len(requests.arrival_ms) != (requests.in_flight or count):
-        raise ValueError("an arrival time for every request, or in a closed loop for those in flight, is needed")
-    if np.any(np.diff(requests.arrival_ms) < 0) or not np.all(np.isfinite(requests.arrival_ms)):
+    if len(requests.arrival_ms) != count or not np.all(np.isfinite(requests.arrival_ms)):
+        raise ValueError("every request has an arrival time")
+    if not (0 < requests.in_flight <= requests.closed <= count or requests.in_flight == requests.closed == 0):
+        raise ValueError("a closed loop keeps at least one request in flight, and has at least as many")
+    first, rest = requests.arrival_ms[: requests.in_flight], requests.arrival_ms[requests.closed :]
+    if np.any(np.diff(first) < 0) or np.any(np.diff(rest) < 0) or (len(rest) and rest[0] < 0):
         raise ValueError("arrival times must not decrease")
     if count and (requests.input_tokens.min() < 1 or requests.output_tokens.min() < 1):
         raise ValueError("a request has at least one token each way")

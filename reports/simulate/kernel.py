@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from reports.simulate.compiled import compiled
-
 ROUND_ROBIN, LEAST_LOADED = 0, 1
 NEVER = np.inf
 NOBODY = -1
@@ -26,7 +24,6 @@ WAITING, RUNNING, BUSY, USED, OVER, SPAN, SYSTEM, PREEMPTIONS, PEAK = range(AREA
 ms measured; request-ms in the system over the whole run; preemptions; most memory used at once."""
 
 
-@compiled
 def held(tokens: int, page: int, window: int, full: float, sliding: float, constant: float) -> float:
     """Memory of a request with so many tokens: whole pages of full layers, whole pages of the window, its state.
 
@@ -38,19 +35,16 @@ def held(tokens: int, page: int, window: int, full: float, sliding: float, const
     return full * pages + sliding * ((min(tokens, window) + page - 1) & -page) + constant
 
 
-@compiled
 def prefill_time(tokens: float, linear: float, square: float) -> float:
     """Time to compute a prompt up to a token."""
     return linear * tokens + square * tokens * tokens
 
 
-@compiled
 def stretch_time(steps: int, first: float, growth: float) -> float:
     """Time of equal decode steps, each longer than the one before by what the batch appended."""
     return steps * first + growth * steps * (steps - 1) / 2
 
 
-@compiled
 def remembered(members: Any, count: int, context: Any, ahead: int, layout: Any) -> float:
     """Memory of the running requests after so many more decode steps."""
     total = 0.0
@@ -59,7 +53,6 @@ def remembered(members: Any, count: int, context: Any, ahead: int, layout: Any) 
     return total
 
 
-@compiled
 def steps_that_fit(members: Any, count: int, context: Any, used: float, most: int, capacity: float, layout: Any) -> int:
     """Largest number of decode steps, up to ``most``, after which the running requests still fit."""
     page, _, full, sliding, _ = layout
@@ -77,9 +70,8 @@ def steps_that_fit(members: Any, count: int, context: Any, used: float, most: in
     return low
 
 
-@compiled
 def simulate(
-    arrive: Any,  # ms; in a closed loop only those of the first ``in_flight``
+    arrive: Any,  # ms; of a closed loop only its first ``in_flight`` count, after it from its last arrival on
     prompt: Any,  # tokens
     answer: Any,  # tokens
     cached: Any,  # tokens of the prompt that the prefix cache has
@@ -102,7 +94,8 @@ def simulate(
     routing: int,
     budget: int,
     most_running: int,
-    in_flight: int,  # 0: open loop
+    in_flight: int,  # requests that a closed loop keeps
+    closed: int,  # requests that come in a closed loop, the others in an open one
     from_request: int,
     to_request: int,
     to_the_end: bool,
@@ -131,8 +124,9 @@ def simulate(
     steps, mixed = np.zeros(servers, np.int64), np.zeros(servers, np.int64)
     each, growth = np.zeros(servers), np.zeros(servers)
 
-    arrivals = in_flight if in_flight else count
-    upcoming, followers, left, counted, turn = 0, arrivals, 0, 0, 0
+    arrivals = in_flight if closed else count
+    upcoming, followers, left, counted, turn = 0, in_flight, 0, 0, 0
+    looping = closed > 0
     now, since, measuring, opened = 0.0, 0.0, False, 0.0
     pending = 0  # requests that arrive at this moment because others left
     total_runs, total_waits = 0, 0
@@ -170,6 +164,9 @@ def simulate(
             else:
                 request = upcoming
                 upcoming += 1
+            if looping and upcoming == in_flight and followers == closed:  # the last of the closed loop: now it opens
+                looping, upcoming, arrivals = False, closed, count
+                arrive[closed:] += now
             if request == from_request:
                 measuring, opened = True, now
             if request == to_request:
@@ -250,7 +247,7 @@ def simulate(
                     left += 1
                     if from_request <= request < to_request:
                         counted += 1
-                    if in_flight and followers + pending < count:
+                    if followers + pending < closed:
                         pending += 1
                 else:
                     running[server, kept] = request
@@ -375,3 +372,7 @@ def simulate(
         steps[server], mixed[server] = 1, 1
         ends[server] = now + spent
     return start, first, end, preempted, home, areas
+
+
+FUNCTIONS = (held, prefill_time, stretch_time, remembered, steps_that_fit, simulate)
+"""In the order in which they are compiled: each calls only what stands before it."""

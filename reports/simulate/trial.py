@@ -132,25 +132,30 @@ def run_all(cases: Sequence[tuple[Case, float]], repeats: int) -> list[Result]:
 
 
 def measured_requests(case: Case, load: float) -> int:
-    """Requests of one run that count."""
+    """Requests of one run that count; of a burst those that start together."""
+    if case.pattern.burst:
+        return max(round(load * case.unit.replicas), 1)
     return math.ceil(max(case.measured, LEAST_LOADS * load * case.unit.replicas))
 
 
 def _once(case: Case, load: float, repeat: int) -> dict[Key, float]:
-    """The statistics of one run."""
+    """The statistics of one run.
+
+    Every run starts as a closed loop, which is where it is to be after one request time, however near the load is to
+    what the engine can carry: from empty, a queue near its limit takes tens of request times to build up.
+    """
     in_system = max(load * case.unit.replicas, 1.0)
     first = 0 if case.pattern.burst else warm_up(in_system)
     last = first + measured_requests(case, load)
-    drawn, cut = fitted(case.streams[repeat].first(last + math.ceil(LEAST_LOADS * in_system)), case.unit.most_tokens)
+    count = last + math.ceil(LEAST_LOADS * in_system)
+    drawn, cut = fitted(case.streams[repeat].first(count), case.unit.most_tokens)
     rate = case.requests_per_s(load)
-    in_flight = 0
-    if case.pattern.closed:
-        in_flight = max(round(in_system), 1)
-        spread = 0.0 if case.pattern.burst else in_system / rate * MS_PER_S
-        arrival = arrivals.staggered(in_flight, spread)
-    else:
-        arrival = arrivals.open_loop(drawn.gaps, rate)
-    requests = Requests(arrival, drawn.input_tokens, drawn.output_tokens, drawn.cached_tokens, in_flight)
+    in_flight = max(round(in_system), 1)
+    closed = count if case.pattern.closed else max(first - in_flight, in_flight)
+    spread = 0.0 if case.pattern.burst else in_system / rate * MS_PER_S
+    arrival = np.concatenate([arrivals.staggered(in_flight, spread), np.zeros(closed - in_flight),
+                              arrivals.open_loop(drawn.gaps[closed:], rate)])  # fmt: skip
+    requests = Requests(arrival, drawn.input_tokens, drawn.output_tokens, drawn.cached_tokens, in_flight, closed)
     outcome = simulate(case.unit.engines, requests, measure=slice(first, last))
     return {**_statistics(case, outcome), ("cut", "share"): cut}
 

@@ -288,6 +288,7 @@ def _week_chart(book: Book) -> Chart:
             for index, key in enumerate(_different(book)[:MOST_LINES])
         ],
         upright=True,
+        percent=True,
         label_every=12,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from reports.columns import LEAF, fact_reference
 from reports.fleet.frames import RELEASE
 from reports.fleet.plan import LATER, PLAN, PRESENT_ONLY
-from reports.fleet.problem import BUDGET, POWER
+from reports.fleet.problem import BUDGET, EXCLUSIVE, MPS, POWER, PRESENT, TIME_SLICED
 from reports.formulas import sizing
 from reports.formulas.meta import info
 from reports.render import view_fleet
@@ -19,11 +19,15 @@ from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows,
 
 ORDER = 35
 NAME = N_("Fleet")
-LAST = 13
+LAST = 14
 """Columns of the widest table."""
 
 HOLDS, FAILS = N_("holds"), N_("FAILS")
-TOLERANCE = ("checks", "tolerance")
+SHARING = {EXCLUSIVE: N_("alone"), TIME_SLICED: N_("in turns"), MPS: N_("together (MPS)")}
+"""How a service uses its cards."""
+TOLERANCE: Anchor = ("fleet", "tolerance")
+ALLOWED_ERROR = 1e-6
+"""What a solve may be off by."""
 
 
 def anchor(*parts: Any) -> Anchor:
@@ -40,10 +44,11 @@ def declare(book: Book) -> Sheet | None:
         *_present(book), *_later(book), *_given(book),
     ])]  # fmt: skip
     results = _results(book)
+    widths: dict[int, float | tuple[float, float]] = {1: (26, 46), 2: (10, 34), 3: (14, 30), 4: 27.0, LAST + 1: 60.0}
     return Sheet(
         name=NAME,
         blocks=blocks,
-        widths={1: (26, 46), 2: (10, 34), 3: (14, 30), **dict.fromkeys(range(4, LAST + 1), 14.0), LAST + 1: 40},
+        widths={**dict.fromkeys(range(5, LAST + 1), 13.5), **widths},
         colour=BLUE,
         large_paper=True,
         freeze=(TOP_ROWS, 1),
@@ -68,6 +73,8 @@ def _notes(book: Book) -> Iterator[Row]:
     ):  # fmt: skip
         if text:
             yield Row({1: Cell(text, "note")})
+    allowed = Cell(ALLOWED_ERROR, "note", anchor=TOLERANCE)
+    yield Row({1: Cell(_("Error of a solve that is allowed"), "note"), 2: allowed})
     yield gap()
 
 
@@ -111,7 +118,7 @@ def _services(book: Book) -> Iterator[Row]:
         cells: dict[int, Cell] = {
             1: Cell(book.service(name), "strong"),
             2: Cell(row["tier"], "value", COUNT),
-            3: Cell(_("alone") if row["sharing"] == "exclusive" else str(row["sharing"]), "listed"),
+            3: Cell(_(SHARING[str(row["sharing"])]), "listed"),
             5: Cell(row["served_share"], "solved", PERCENT, anchor("promised", name)),
             7: Cell(row["cards"], "value", QUANTITY),
             8: Cell(row["amount"], "value", AMOUNT),
@@ -210,55 +217,76 @@ def _source_name(book: Book, row: dict[str, Any]) -> str:
 def _sources(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Cards by source"), LAST)
-    yield _head(book, N_("Source"), N_("Card"), N_("What is done"), N_("Machines"), N_("Cards of a machine"),
-                N_("Cards"), N_("Cards in use"), N_("Check"), N_("One machine a month, {currency}"),
-                N_("Committed a month, {currency}"), N_("A month, {currency}"), N_("One machine, kW"),
-                N_("Power, cooling included, kW"), N_("About"), numeric=(4, 5, 6, 7, 9, 10, 11, 12, 13))  # fmt: skip
+    yield _head(book, N_("Source"), N_("Card"), N_("What is done"), N_("There are"), N_("Machines"),
+                N_("Cards of a machine"), N_("Cards"), N_("Cards in use"), N_("Check"),
+                N_("One machine a month, {currency}"), N_("Committed a month, {currency}"), N_("A month, {currency}"),
+                N_("One machine, kW"), N_("Power, cooling included, kW"), N_("About"),
+                numeric=(4, 5, 6, 7, 8, 10, 11, 12, 13, 14))  # fmt: skip
     for row in sources(book):
-        name = (str(row["source_id"]), str(row["source"]))
-
-        def at(column: str, name: tuple[str, str] = name) -> Ref:
-            return Ref(anchor(column, *name))
-
-        machines = float(row["machines"])
-        each = (float(row["amount"]) - float(row["committed_amount"])) / machines
-        cells = {
-            1: Cell(name[0], "strong"),
-            2: Cell(book.gpu(row)),
-            3: Cell(_(view_fleet.ACTIONS[row["source"]]), "listed"),
-            4: Cell(machines, "input", COUNT, anchor("machines", *name), number_only=True),
-            5: Cell(row["machine_cards"], "value", COUNT, anchor("machine cards", *name)),
-            6: Cell(Call("*", at("machines"), at("machine cards")), "formula", COUNT, anchor("all cards", *name)),
-            9: Cell(each, "value", AMOUNT, anchor("each", *name)),
-            10: Cell(row["committed_amount"], "value", AMOUNT, anchor("committed", *name)),
-            11: Cell(Call("+", Call("*", at("machines"), at("each")), at("committed")), "formula", AMOUNT,
-                     anchor("amount", *name)),
-            12: Cell(float(row["power_kw"]) / machines, "value", QUANTITY, anchor("each power", *name)),
-            13: Cell(Call("*", at("machines"), at("each power")), "formula", QUANTITY, anchor("power", *name)),
-            14: Cell(view_fleet.about(book.words, row), "note"),
-        }  # fmt: skip
-        if row["source"] != RELEASE:
-            own = [use for use in view_fleet.of_plan(book.run.fleet, PLAN) if use["service"] and
-                   (use["source_id"], use["source"]) == name]  # fmt: skip
-            used: Live = Call("+", 0, 0)
-            for use in own:
-                used = Call("+", used, Ref(anchor("cards", *_key(use))))
-            cells[7] = Cell(used, "formula", QUANTITY, anchor("used cards", *name))
-            holds = Call("<=", Call("-", at("used cards"), Ref(TOLERANCE, "both")), at("all cards"))
-            cells[8] = _result(book, holds, anchor("cards hold", *name))
-        yield Row(cells)
-    rows = sources(book)
-    first, last = ((str(row["source_id"]), str(row["source"])) for row in (rows[0], rows[-1]))
-    total = {1: Cell(_("Together"), "total label")}
-    for column, index, kind in (("all cards", 6, COUNT), ("used cards", 7, QUANTITY), ("amount", 11, AMOUNT),
-                                ("power", 13, QUANTITY)):  # fmt: skip
-        ends = [(str(row["source_id"]), str(row["source"])) for row in rows
-                if column != "used cards" or row["source"] != RELEASE]  # fmt: skip
-        if ends:
-            span = Span(anchor(column, *(first if column != "used cards" else ends[0])),
-                        anchor(column, *(last if column != "used cards" else ends[-1])))  # fmt: skip
+        yield Row(_source(book, row))
+    total: dict[int, Cell] = {1: Cell(_("Together"), "total label")}
+    running = [row for row in sources(book) if row["source"] != RELEASE]
+    for column, index, kind, rows in (("all cards", 7, COUNT, sources(book)), ("used cards", 8, QUANTITY, running),
+                                      ("amount", 12, AMOUNT, sources(book)), ("power", 14, QUANTITY, sources(book))):
+        if rows:
+            span = Span(anchor(column, *_named(rows[0])), anchor(column, *_named(rows[-1])))
             total[index] = Cell(Call("SUM", span), "total", kind, anchor("total", column))
     yield Row({**{index: Cell(None, "total") for index in range(2, LAST + 1)}, **total})
+
+
+def _named(row: dict[str, Any]) -> tuple[str, str]:
+    return str(row["source_id"]), str(row["source"])
+
+
+def _source(book: Book, row: dict[str, Any]) -> dict[int, Cell]:
+    name = _named(row)
+
+    def at(column: str) -> Ref:
+        return Ref(anchor(column, *name))
+
+    machines = float(row["machines"])
+    each = (float(row["amount"]) - float(row["committed_amount"])) / machines
+    cells = {
+        1: Cell(name[0], "strong"),
+        2: Cell(book.gpu(row)),
+        3: Cell(book.translate(view_fleet.ACTIONS[row["source"]]), "listed"),
+        5: Cell(machines, "solved", COUNT, anchor("machines", *name)),
+        6: Cell(row["machine_cards"], "value", COUNT, anchor("machine cards", *name)),
+        7: Cell(Call("*", at("machines"), at("machine cards")), "formula", COUNT, anchor("all cards", *name)),
+        10: Cell(each, "value", AMOUNT, anchor("each", *name)),
+        11: Cell(row["committed_amount"], "value", AMOUNT, anchor("committed", *name)),
+        12: Cell(Call("+", Call("*", at("machines"), at("each")), at("committed")), "formula", AMOUNT,
+                 anchor("amount", *name)),
+        13: Cell(float(row["power_kw"]) / machines, "value", QUANTITY, anchor("each power", *name)),
+        14: Cell(Call("*", at("machines"), at("each power")), "formula", QUANTITY, anchor("power", *name)),
+        15: Cell(view_fleet.about(book.words, row), "note"),
+    }  # fmt: skip
+    if row["source"] == RELEASE:
+        return cells
+    if row["kind"] in PRESENT:
+        there = sum(float(other["machines"]) for other in sources(book) if other["source_id"] == row["source_id"])
+        cells[4] = Cell(there, "input", COUNT, anchor("there", *name), number_only=True)
+    used: Live = Call("+", 0, 0)
+    for use in view_fleet.of_plan(book.run.fleet, PLAN):
+        if use["service"] and _named(use) == name:
+            used = Call("+", used, Ref(anchor("cards", *_key(use))))
+    cells[8] = Cell(used, "formula", QUANTITY, anchor("used cards", *name))
+    cells[9] = _result(book, _enough(row), anchor("cards hold", *name))
+    return cells
+
+
+def _available(row: dict[str, Any]) -> Live:
+    """Cards of the machines that run, or of those that are there when they are fewer."""
+    name = _named(row)
+    all_cards = Ref(anchor("all cards", *name))
+    if row["kind"] not in PRESENT:
+        return all_cards
+    return Call("MIN", all_cards, Call("*", Ref(anchor("there", *name)), Ref(anchor("machine cards", *name))))
+
+
+def _enough(row: dict[str, Any]) -> Live:
+    used = Ref(anchor("used cards", *_named(row)))
+    return Call("<=", Call("-", used, Ref(TOLERANCE, "both")), _available(row))
 
 
 # ---- limits ----
@@ -287,15 +315,40 @@ def _limits(book: Book) -> Iterator[Row]:
     yield gap(14)
 
 
+def _limited(book: Book) -> list[str]:
+    rows = view_fleet.of_plan(book.run.fleet_limits, PLAN)
+    return [str(row["resource"]) for row in rows if row["resource"] in view_fleet.RESOURCES]
+
+
 def _results(book: Book) -> list[Anchor]:
     """Every cell that says whether something holds."""
-    limits = view_fleet.of_plan(book.run.fleet_limits, PLAN)
     return [
         *(anchor("demand holds", str(row["service"])) for row in services(book) if uses_of(book, str(row["service"]))),
-        *(anchor("cards hold", str(row["source_id"]), str(row["source"])) for row in sources(book)
-          if row["source"] != RELEASE),
-        *(anchor("limit holds", str(row["resource"])) for row in limits if row["resource"] in view_fleet.RESOURCES),
-    ]  # fmt: skip
+        *(anchor("cards hold", *_named(row)) for row in sources(book) if row["source"] != RELEASE),
+        *(anchor("limit holds", name) for name in _limited(book)),
+    ]
+
+
+def checks(book: Book) -> Iterator[tuple[str, str, str, Live, Live, Live]]:
+    """The same for the Checks sheet: group, words, of what, left, right, and whether it holds."""
+    if book.run.fleet.empty:
+        return
+    group = N_("Fleet")
+    for row in services(book):
+        name = str(row["service"])
+        if uses_of(book, name):
+            promised, served = Ref(anchor("promised", name)), Ref(anchor("served", name))
+            holds = Call("<=", Call("-", promised, Ref(TOLERANCE, "both")), served)
+            yield group, N_("The fleet serves what was promised"), book.service(name), promised, served, holds
+    for row in sources(book):
+        if row["source"] != RELEASE:
+            used = Ref(anchor("used cards", *_named(row)))
+            yield group, N_("The cards in use are there"), _named(row)[0], used, _available(row), _enough(row)
+    for name in _limited(book):
+        used, limit = Ref(anchor("used", name)), Ref(anchor("limit", name))
+        holds = Call("<=", Call("-", used, Ref(TOLERANCE, "both")), limit)
+        of = book.translate(view_fleet.RESOURCES[name])
+        yield group, N_("The site has what the fleet takes"), of, used, limit, holds
 
 
 # ---- as evaluated ----

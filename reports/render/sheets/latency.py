@@ -18,8 +18,6 @@ from reports.render.wording import finite
 ORDER = 52
 NAME = N_("Latency")
 COLUMNS = 12
-CLOSED = {"ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms"}
-"""Latency -> its mean by the formulas; the whole answer is in seconds there."""
 WATCHED = ("recommended_requests", "step_ms", "prefill_ms", "request_time_s", "memory_requests")
 """What the simulation stands on: where one of these has changed since, its values are of another case."""
 
@@ -39,6 +37,8 @@ GIVEN: tuple[tuple[str, str, NumberKind], ...] = (
 )
 
 Line = dict[str, Any]
+NAMES = ("target", "closed", "low", "high", "keeps", "same")
+"""Cells of a target's row that others read."""
 
 
 def anchor(option: dict[str, Any], row: str, column: str) -> Anchor:
@@ -75,7 +75,7 @@ def _notes(book: Book, simulated: bool) -> Iterator[Row]:
         return
     texts = (
         _("Grey cells were simulated, request by request, and stay as evaluated; the closed form beside them is live."),
-        _("A target is missed when the whole 95 % interval of the simulation lies beyond it; then the simulation "
+        _("A target is missed when all of the 95 % interval of the simulation lies beyond it; then the simulation "
           "decides, and the option carries only the largest load that holds."),
     )  # fmt: skip
     for text in texts:
@@ -87,39 +87,41 @@ def _targets(book: Book, options: list[Line], lines: dict[str, list[Line]]) -> I
     _ = book.translate
     yield heading(_("Against the targets"), COLUMNS)
     yield _head(book, (
-        N_("Figure"), N_("Target, ms"), N_("Closed form, ms"), N_("Closed form keeps it"), N_("Simulated, ms"),
-        N_("Interval from"), N_("Interval to"), N_("Simulation keeps it"), N_("Inputs of the simulation"),
+        N_("Figure"), N_("Target, ms"), N_("Closed form, ms"), N_("Closed form meets it"), N_("Simulated, ms"),
+        N_("Interval from"), N_("Interval to"), N_("Simulation meets it"), N_("Inputs of the simulation"),
     ), texts=1)  # fmt: skip
     for option in options:
         for line in _aimed(lines[str(option["option_id"])]):
             metric = str(line["metric"])
             target = Ref(calculation.anchor(option, metric.replace("_ms", "_target_ms")))
             live = metric.replace("_ms", "_target_ms") in option and _has(book, metric.replace("_ms", "_target_ms"))
-            closed = Ref(calculation.anchor(option, CLOSED[metric])) if metric in CLOSED else None
             goal: object = Ref(target.anchor) if live else line["target"]
+            names = {
+                name: anchor(option, metric, name) for name in ("target", "closed", "low", "high", "keeps", "same")
+            }
             cells = {
                 **_names(book, option),
                 3: Cell(f"{_(LATENCIES[metric])}, {_(STATISTICS[str(line['statistic'])])}"),
-                4: Cell(goal, "link" if live else "value", QUANTITY, anchor(option, metric, "target")),
-                7: Cell(line["simulated"], "solved", QUANTITY, anchor(option, metric, "simulated")),
-                8: Cell(line["low"], "solved", QUANTITY, anchor(option, metric, "low")),
-                9: Cell(line["high"], "solved", QUANTITY, anchor(option, metric, "high")),
+                4: Cell(goal, "link" if live else "value", QUANTITY, names["target"]),
+                7: Cell(line["simulated"], "solved", QUANTITY),
+                8: Cell(line["low"], "solved", QUANTITY, names["low"]),
+                9: Cell(line["high"], "solved", QUANTITY, names["high"]),
+                10: Cell(_verdict(book, names), "check", anchor=names["keeps"]),
+                11: Cell(_unchanged(book, option), "check", anchor=names["same"]),
             }
-            if closed is not None:
-                at = anchor(option, metric, "closed")
-                cells[5] = Cell(closed, "link", QUANTITY, at)
-                cells[6] = Cell(_kept(book, Ref(at), option, metric), "check")
-            cells[10] = Cell(
-                _kept(book, Ref(anchor(option, metric, "low")), option, metric), "check",
-                anchor=anchor(option, metric, "keeps"),
-            )  # fmt: skip
-            cells[11] = Cell(_unchanged(book, option), "check", anchor=anchor(option, metric, "unchanged"))
+            closed = next((each for each in (metric.replace("_ms", "_tail_ms"), metric) if _has(book, each)), "")
+            if closed:
+                cells[5] = Cell(Ref(calculation.anchor(option, closed)), "link", QUANTITY, names["closed"])
+                kept = Call("<=", Ref(names["closed"]), Ref(names["target"]))
+                cells[6] = Cell(Call("IF", kept, _("met"), _("missed")), "check", anchor=(*names["closed"], "met"))
             yield Row(cells)
 
 
-def _kept(book: Book, value: Live, option: Line, metric: str) -> Live:
-    kept = Call("<=", value, Ref(anchor(option, metric, "target")))
-    return Call("IF", kept, book.translate("kept"), book.translate("missed"))
+def _verdict(book: Book, names: dict[str, Anchor]) -> Live:
+    """Missed when all of the interval lies beyond the target, undecided when it contains it."""
+    target = Ref(names["target"])
+    sure = Call("IF", Call("<=", Ref(names["high"]), target), book.translate("met"), book.translate("undecided"))
+    return Call("IF", Call(">", Ref(names["low"]), target), book.translate("missed"), sure)
 
 
 def _stands_on(book: Book, options: list[Line]) -> Iterator[Row]:
@@ -200,7 +202,7 @@ def _names(book: Book, option: Line) -> dict[int, Cell]:
 
 
 def _aimed(lines: list[Line]) -> list[Line]:
-    return [line for line in lines if finite(line["target"]) is not None]
+    return [line for line in lines if finite(line["target"]) is not None and line["statistic"] in STATISTIC_ORDER]
 
 
 def _has(book: Book, column: str) -> bool:
@@ -208,12 +210,13 @@ def _has(book: Book, column: str) -> bool:
 
 
 def _marks(book: Book, options: list[Line], lines: dict[str, list[Line]]) -> list[Highlight]:
+    """Colours of the verdicts."""
     _ = book.translate
-    found = []
-    for option in options:
-        for line in _aimed(lines[str(option["option_id"])]):
-            for column, bad, good in (("keeps", _("missed"), _("kept")),
-                                      ("unchanged", _("changed: run again"), _("as simulated"))):  # fmt: skip
-                cell = anchor(option, str(line["metric"]), column)
-                found += [Highlight(cell, cell, "bad", bad), Highlight(cell, cell, "good", good)]
-    return found
+    looks = {_("missed"): "bad", _("changed: run again"): "bad", _("met"): "good", _("as simulated"): "good"}
+    cells = [
+        (*anchor(option, str(line["metric"]), name),)
+        for option in options
+        for line in _aimed(lines[str(option["option_id"])])
+        for name in ("keeps", "same")
+    ]
+    return [Highlight(cell, cell, look, text) for cell in cells for text, look in looks.items()]
