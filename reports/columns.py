@@ -4,8 +4,9 @@ The scope says which record a leaf comes from, hence which table of the Inputs s
 
 * ``gpu``, ``model``, ``quantization``, ``engine``, ``link``, ``host``: a catalog entry;
 * ``assumption``: a row of catalogs/assumptions.csv, overridable in the scenario;
-* ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a service; ``workload``: lengths,
-  arrivals and targets, one record for all services that share the scenario's (key blank) and one for each that differs;
+* ``scenario``: what the author of the scenario wrote; ``demand``: the same, one record a service; ``workload``:
+  lengths, arrivals and targets, one record for all services that share the scenario's (key blank) and one for each
+  that differs;
 * ``stated``: users or monthly tokens that the arrivals of a demand follow from, one record a service;
 * ``resident``: derived from a workload and a model: the memory that running requests hold;
 * ``offer``: a rental price row; ``market``: all offers that are eligible for a card; ``purchase``: a purchase price;

@@ -100,7 +100,8 @@ def _cores() -> int:
 
 FIRST_COLUMNS = (
     "candidate_id", "method", "service", "model", "quantization", "gpu", "count", "interconnect", "feasible",
-    "binding_constraint", "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms", "cards_needed",
+    "binding_constraint", "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms",
+    "cards_needed",
     "excuse",
 )  # fmt: skip
 
@@ -154,7 +155,9 @@ def summary(run: Run) -> dict[str, Any]:
         ],
         "options": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
         "services_without_an_answer": unanswered,
-        "models_without_an_answer": sorted({each.model for each in run.scenario.service_axis if each.name in unanswered}),
+        "models_without_an_answer": sorted(
+            {each.model for each in run.scenario.service_axis if each.name in unanswered}
+        ),
         "warnings": [message.format(**values) for message, values in run.warnings],
     }
 

@@ -41,7 +41,7 @@ def conclude(candidates: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def options(candidates: pd.DataFrame) -> pd.DataFrame:
-    """One row an option: its candidate with the fewest cards, spares included (then the smallest unit, then the least TPOT).
+    """One row an option: its candidate with the fewest cards, spares included (then smallest unit, then least TPOT).
 
     Among infeasible candidates of an option the one that came closest stands for it.
     """
@@ -89,7 +89,10 @@ def shortlist(marked: pd.DataFrame) -> pd.DataFrame:
     ranked = marked[marked["rank"].notna()].copy()
     first_of_card = ~ranked.sort_values("rank").duplicated(["service", "gpu"]).reindex(ranked.index)
     ranked["_turn"] = (
-        ranked.assign(_later=~first_of_card).sort_values(["_later", "rank"]).groupby("service", observed=True).cumcount()
+        ranked.assign(_later=~first_of_card)
+        .sort_values(["_later", "rank"])
+        .groupby("service", observed=True)
+        .cumcount()
     )
     ranked["_service"] = ranked["service"].cat.codes if hasattr(ranked["service"], "cat") else ranked["service"]
     ordered = ranked.sort_values(["winner", "_turn", "_service"], ascending=[False, True, True], kind="stable")

@@ -103,7 +103,8 @@ class Run:
     """Long, one row a source of cards and what is done with it: machines, cards in use, amounts, power."""
     fleet_services: pd.DataFrame = field(default_factory=_columns("month", "plan", "service", "served_share", "reason"))
     """Long, one row a service of a plan: what it gets, or why not."""
-    fleet_limits: pd.DataFrame = field(default_factory=_columns("month", "plan", "resource", "used", "limit", "lacking"))
+    fleet_limits: pd.DataFrame = field(default_factory=_columns(
+        "month", "plan", "resource", "used", "limit", "lacking"))  # fmt: skip
     """Long, one row a limit of the site: what the plan takes of it, and what the whole demand would lack."""
     given: pd.DataFrame = field(default_factory=_columns("service", "gpu", "given_cards", "given_concurrency"))
     """Long, one row a (service, present card): what all present cards of this kind would carry of it."""

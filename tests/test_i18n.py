@@ -24,9 +24,9 @@ from reports.cost.lines import LINES, OTHER_COSTS
 from reports.errors import RenderError
 from reports.formulas.meta import info
 from reports.methods import METHODS
+from reports.paths import templates_folder
 from reports.plan import growth, spares
 from reports.plan.rows import RESULTS, TIMELINE
-from reports.paths import templates_folder
 from reports.render.formats import NOT_AVAILABLE, UNIT_WORDS
 from reports.render.i18n import (
     catalogue,

@@ -50,7 +50,7 @@ def test_a_normal_distribution_cut_at_zero_is_the_textbook_one() -> None:
 
 
 def test_a_log_normal_by_deviation_and_by_p95() -> None:
-    """mean 100, deviation 100: s^2 = ln 2, median 100 / sqrt 2. With s = 1 and mean 100: P95 = 100 exp(1.6449 - 1/2)."""
+    """mean 100, deviation 100: s^2 = ln 2, median 100 / sqrt 2. With s = 1, mean 100: P95 = 100 exp(1.6449 - 1/2)."""
     by_deviation = length("lognormal", mean=100, deviation=100)
     assert by_deviation.p50 == pytest.approx(100 / math.sqrt(2))
     assert by_deviation.p95 == pytest.approx(100 / math.sqrt(2) * math.exp(1.6448536 * math.sqrt(math.log(2))))

@@ -47,7 +47,8 @@ costs: {horizon_months: 18}
 """
 EDITS: dict[str, tuple[str, float, str, str]] = {
     "rate": ("Growth of the demand a month", 0.02, "rate_per_month: 0.04", "rate_per_month: 0.02"),
-    "lead": ("Lead time of an order", 26.0, "region: china", "region: china\nassumptions: {lead_time_hopper_weeks: 26}"),
+    "lead": ("Lead time of an order", 26.0, "region: china",
+             "region: china\nassumptions: {lead_time_hopper_weeks: 26}"),
     "budget": ("Budget for orders a quarter (0: no limit)", 1_500_000.0, "region: china",
                "region: china\npolicies: {budget_per_quarter: 1500000}"),
     "repair": ("Repair of a server", 100.0, "region: china", "region: china\nassumptions: {server_repair_h: 100}"),
@@ -101,7 +102,7 @@ def with_input(path: Path, target: Path, label: str, value: float) -> Path:
 def rows_of(shown: Values, run: Run) -> dict[str, list[Any]]:
     """Row label of the Growth sheet -> values by month, of the one winner."""
     months = int(run.growth[MONTH].max()) + 1
-    letters = [letter for letter in (cell for cell in columns(months + 2))][2:]
+    letters = list(columns(months + 2))[2:]
     labels = {cell[1:]: value for (sheet, cell), value in shown.items() if sheet == "Growth" and cell[0] == "A"}
     found: dict[str, list[Any]] = {}
     for number, label in labels.items():

@@ -237,7 +237,12 @@ def host_ms(
     """Scheduling and sampling on the CPU; sampling grows with the vocabulary, and a compiled runtime needs less."""
     return (
         host_base_ms
-        + host_us_per_sequence * engine_host_factor * group_requests * vocabulary_size / host_reference_vocabulary_size / US_PER_MS
+        + host_us_per_sequence
+        * engine_host_factor
+        * group_requests
+        * vocabulary_size
+        / host_reference_vocabulary_size
+        / US_PER_MS
     )
 
 
