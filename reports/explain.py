@@ -26,6 +26,8 @@ from reports.evaluate import evaluate_frame
 from reports.facts import collect
 from reports.field.evidence import evidence as nearby
 from reports.field.measured import shipped
+from reports.fleet.given import BLOCK as GIVEN_BLOCK
+from reports.fleet.given import of_candidate
 from reports.formulas.meta import Formula, info
 from reports.methods import METHODS, Block, Method
 from reports.plan import spares
@@ -148,13 +150,13 @@ def _option(candidate: pd.DataFrame) -> str:
 
 def _evidence(run: Run, method: Method, candidate: pd.DataFrame) -> Evidence:
     whole = _whole(run, method, candidate)
-    row = whole.values
+    row = {**of_candidate(candidate, run.scenario, run.catalog), **whole.values}
     facts = {
         (str(fact["scope"]), str(fact["key"]), str(fact["column"])): fact for fact in whole.facts.to_dict("records")
     }
     steps: list[Step] = []
     inputs: dict[str, Input] = {}
-    for block in whole.blocks:
+    for block in (*whole.blocks, GIVEN_BLOCK):
         for function in block.formulas:
             made = block.column(info(function).name)
             if made not in row or (block in COST_BLOCKS and pd.isna(row[made])):

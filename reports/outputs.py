@@ -159,6 +159,7 @@ def summary(run: Run) -> dict[str, Any]:
             {each.model for each in run.scenario.service_axis if each.name in unanswered}
         ),
         "warnings": [message.format(**values) for message, values in run.warnings],
+        "fleet": dict(zip(run.fleet_summary["key"], map(_plain, run.fleet_summary["value"]), strict=True)),
     }
 
 

@@ -22,6 +22,7 @@ from reports.catalog.records import Catalog
 from reports.columns import LEAF, LEAVES
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
 from reports.field.predict import BLOCKS as MEASURED_BLOCKS
+from reports.fleet import given
 from reports.formulas.meta import Formula, FormulaInfo, info
 from reports.methods import METHODS, Block
 from reports.plan import growth, rows, spares
@@ -43,7 +44,7 @@ UNREAD_LEAVES = {
 
 CHAINS: dict[str, tuple[Block, ...]] = {
     **{
-        name: (*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK)
+        name: (*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK, given.BLOCK)
         for name, method in METHODS.items()
     },
     "measured runs": MEASURED_BLOCKS,

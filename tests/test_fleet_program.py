@@ -16,7 +16,7 @@ from reports.fleet.problem import Allocation, FleetProblem
 from reports.fleet.program import INFEASIBLE, OPTIMAL, least_cost, most_served
 from reports.fleet.proof import proof
 from reports.fleet.shortage import shortage
-from tests.fleet_frames import problem, service, source, way
+from fleet_frames import problem, service, source, way
 
 
 def solved(case: FleetProblem) -> tuple[Allocation, pd.DataFrame, dict[str, float]]:

@@ -13,7 +13,7 @@ from reports.fleet.packing import used_machines
 from reports.fleet.problem import FleetProblem
 from reports.fleet.program import least_cost
 from reports.fleet.proof import proof
-from tests.fleet_frames import problem, service, source, way
+from fleet_frames import problem, service, source, way
 
 
 def good() -> tuple[FleetProblem, pd.DataFrame]:

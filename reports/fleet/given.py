@@ -10,7 +10,6 @@ import pandas as pd
 from reports.catalog.records import Catalog
 from reports.evaluate import evaluate_frame
 from reports.formulas import given
-from reports.formulas.meta import info
 from reports.methods import Block
 from reports.scenario.schema import Scenario
 
@@ -45,8 +44,16 @@ def carried(candidates: pd.DataFrame, cards: Mapping[str, float], catalog: Catal
         frame = frame.assign(data_parallel=1.0)
     if "server_cards" not in frame:
         frame = frame.assign(server_cards=gpus.map(size).astype(float).fillna(number))
-    made = [info(function).name for function in BLOCK.formulas]
-    return evaluate_frame(frame.drop(columns=made, errors="ignore"), [BLOCK])
+    return evaluate_frame(frame.drop(columns=list(BLOCK.made()), errors="ignore"), [BLOCK])
+
+
+def of_candidate(candidate: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> dict[str, float]:
+    """The same columns of one candidate; empty where no card of its kind is there, or where it cannot run."""
+    cards = given_cards(scenario)
+    if candidate["gpu"].astype(str).iloc[0] not in cards or not candidate["feasible"].iloc[0]:
+        return {}
+    row = carried(candidate, cards, catalog).iloc[0]
+    return {name: float(row[name]) for name in (CARDS, "server_cards", *BLOCK.made())}
 
 
 def best(evaluated: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from reports.catalog.records import Catalog
 from reports.constraints import LAYOUT_EXCUSES
 from reports.cost.quotes import Listed
 from reports.errors import GpubookError
@@ -65,7 +66,9 @@ def stage(run: Run) -> Run:
     if not wanted(scenario):
         return run
     own = run.candidates[run.candidates["method"] == run.method.name]
-    problem, unserved = _problem(run, own)
+    problem, ways = question(scenario, run.catalog, own)
+    planned = set(problem.services["service"])
+    unserved = _without_plan(run, ways, [each.name for each in scenario.service_axis if each.name not in planned])
     plans, lacking = _plans(problem, scenario)
     for plan in plans:
         _require_proof(plan)
@@ -94,16 +97,20 @@ def _joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _problem(run: Run, candidates: pd.DataFrame) -> tuple[FleetProblem, pd.DataFrame]:
-    """The program's question, and the services that it cannot be asked about: service, reason, reason_values."""
-    scenario = run.scenario
+def question(
+    scenario: Scenario, catalog: Catalog, candidates: pd.DataFrame
+) -> tuple[FleetProblem, pd.DataFrame]:
+    """What the program is asked, and every way to run a unit, also those that no machine can be had for.
+
+    Services without any way, or without a machine for one, are not in the problem.
+    """
 
     def value(name: str) -> float:
-        return float(assumption_row(name, scenario, run.catalog)["value"])  # type: ignore[arg-type]
+        return float(assumption_row(name, scenario, catalog)["value"])  # type: ignore[arg-type]
 
     axis = scenario.service_axis
     ways = layouts(candidates, {each.name: each.sharing for each in axis})
-    found = sources(scenario, run.catalog, candidates)
+    found = sources(scenario, catalog, candidates)
     places = found[found["machines"] > 0].groupby("gpu")["machine_cards"].max()
     housed = ways[ways["stage_cards"] <= ways["gpu"].map(places)]
     planned = [each for each in axis if (housed["service"] == each.name).any()]
@@ -131,8 +138,7 @@ def _problem(run: Run, candidates: pd.DataFrame) -> tuple[FleetProblem, pd.DataF
         interference={TIME_SLICED: value("time_sliced_interference_share"), MPS: value("mps_interference_share")},
         spare_machine=value("spare_policy_servers") > 0,
     )
-    rest = [each.name for each in axis if each not in planned]
-    return problem, _without_plan(run, ways, rest)
+    return problem, ways
 
 
 def _without_plan(run: Run, ways: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -235,9 +241,9 @@ def _services(run: Run, plan: Plan, uses: pd.DataFrame, unserved: pd.DataFrame) 
     frame["served_share"] = np.where(frame["served_share"] >= SERVED, 1.0, frame["served_share"])
     reasons = unserved.set_index("service")
     lacks = frame["served_share"] < 1
-    frame["reason"] = frame["service"].map(reasons["reason"]).fillna(
-        pd.Series(np.where(lacks, NOT_REACHED, ""), index=frame.index)
-    )
+    codes = reasons["reason"].to_dict()
+    short = np.where(lacks, NOT_REACHED, "")
+    frame["reason"] = [codes.get(name, found) for name, found in zip(frame["service"], short, strict=True)]
     known = reasons["reason_values"].to_dict()
     frame["reason_values"] = [known.get(name, {}) for name in frame["service"]]
     return frame.assign(month=plan.month, plan=plan.name).reindex(columns=list(frames.SERVICE_COLUMNS))

@@ -24,6 +24,9 @@ ASKED_FOR = (
 )  # fmt: skip
 """What is read of an option that was asked for again."""
 
+TAILS = ("ttft_tail_ms", "tpot_tail_ms")
+"""Read where the method says how late the latest are, at the statistic of the target."""
+
 Combination = tuple[str, str, str, str]
 """Service, quantization, gpu, interconnect: what an option is."""
 
@@ -44,7 +47,7 @@ def cheapest(options: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Service -> ``ASKED_FOR`` of its cheapest option."""
     if options.empty:
         return {}
-    found = options.loc[options["rank"] == 1, list(ASKED_FOR)]
+    found = options.loc[options["rank"] == 1, [*ASKED_FOR, *(name for name in TAILS if name in options)]]
     return {str(row["service"]): row for row in found.to_dict("records")}
 
 

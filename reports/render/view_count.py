@@ -114,6 +114,18 @@ def _added(words: Wording, cards: Any) -> str:
     return words.count(cards) if known is None or not known else f"+{words.count(known)}"
 
 
+def careful_memory(words: Wording, row: Row) -> str:
+    """What memory would hold if every request had P95 lengths, where the method says so and where memory is near."""
+    careful, shared = finite(row.get("memory_p95_requests")), finite(row.get("memory_requests"))
+    if careful is None or shared is None or careful >= float(row["recommended_requests"]):
+        return ""
+    return words.translate(
+        "{service}: with P95 lengths for every request, the memory of a replica would hold {careful} of them; requests "
+        "that share it hold {shared}.",
+        service=words.service(row["service"]), careful=words.count(careful), shared=words.count(shared),
+    )
+
+
 def sentences(words: Wording, winners: list[Row]) -> list[str]:
     """What a reader must know about losses, in words."""
     said = []
@@ -131,6 +143,7 @@ def sentences(words: Wording, winners: list[Row]) -> list[str]:
             words.translate("Only one unit runs, so any failure stops the service: {services}.",
                             services=words.listed(single))
         )  # fmt: skip
+    said += [text for text in (careful_memory(words, row) for row in winners) if text]
     row = winners[0]
     said.append(
         words.translate(

@@ -10,11 +10,12 @@ from typing import Any, Optional
 from pydantic import create_model
 
 from reports.errors import Problem
+from reports.scenario.demand import lists_amounts
 from reports.scenario.merge import Merged
 from reports.scenario.schema import ScenarioFile
 from reports.scenario.services import partial
 from reports.scenario.targets import Targets
-from reports.scenario.workload import Workload
+from reports.scenario.workload import DEMAND_KEYS, Workload
 from reports.yaml_problems import KeyPath, where
 
 SERVICES = "services"
@@ -72,6 +73,11 @@ def spread(merged: Merged, models: Collection[str]) -> tuple[frozenset[str], lis
         for name in ("workload", "targets"):
             _underlay(merged, (*here, name), (name,))
         if isinstance(item.get("workload"), dict) and "demand" in item:
+            stated = item["demand"] if isinstance(item["demand"], dict) else {}
+            listed = lists_amounts(merged.get(("workload", "demand", "growth")))
+            if listed and set(stated) & set(DEMAND_KEYS) and "growth" not in stated:
+                problems.append(_problem(merged, (*here, "demand"), "has no growth of its own",
+                                         expected="growth beside it: that of the scenario lists amounts of its demand"))
             _underlay(merged, (*here, "demand"), (*here, "workload", "demand"))
             demand = merged.part((*here, "demand"))
             merged.forget((*here, "demand"))

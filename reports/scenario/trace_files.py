@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as text_csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from reports.scenario.trace_rows import (
     columns_of,
     counts,
     numbers,
+    whole_lines,
 )
 from reports.strict_yaml import did_you_mean
 
@@ -107,49 +109,49 @@ class TraceStream:
         return first
 
     def _csv(self) -> Iterator[tuple[Any, int]]:
-        skipped: list[int] = []  # which of the lines that are not empty are no rows
+        names: list[str] = []
+        with self.path.open("rb") as stream:
+            for block, before in whole_lines(stream, PIECE_BYTES, self.trouble):
+                if not names:
+                    head, _, block = block.lstrip(b"\xef\xbb\xbf").partition(b"\n")
+                    names = next(text_csv.reader([head.decode("utf-8").strip("\r")]), [])
+                    self._take(columns_of(names, self.trouble))
+                    before += 1
+                if block.strip():
+                    yield from self._csv_block(block, before, names)
+
+    def _csv_block(self, block: bytes, before: int, names: list[str]) -> Iterator[tuple[Any, int]]:
+        """Whole lines without the head; ``before`` is how many lines of the file stand before them."""
+        skipped: set[int] = set()  # which of the lines that are not empty are no rows
+
+        def lines() -> list[int]:
+            return [before + at for at, line in enumerate(block.split(b"\n"), 1) if line.rstrip(b"\r")]
 
         def malformed(row: Any) -> str:
             if row.text.strip():
-                self.trouble.add("has the wrong number of cells", **self._line(row.number),
+                self.trouble.add("has the wrong number of cells", line=lines()[row.number - 1],
                                  read=str(row.actual_columns), expected=str(row.expected_columns))
-            skipped.append(row.number)
+            skipped.add(row.number)
             return "skip"
 
-        def place(row: int) -> dict[str, Any]:
-            written = row + 1
-            for each in skipped:
-                written += each <= written
-            return self._line(written)
-
-        self.trouble.place = place
-        with self.path.open("rb") as stream:
-            head = stream.readline(1_000_000)
-        names = next(iter(_cells(head)), [])
-        self._take(columns_of(names, self.trouble))
+        first = self._rows + 1
+        self.trouble.place = lambda row: {
+            "line": [line for at, line in enumerate(lines(), 1) if at not in skipped][row - first]
+        }
         wanted = self.columns.names
-        options = {
-            "read_options": csv.ReadOptions(use_threads=False, block_size=PIECE_BYTES),
-            "parse_options": csv.ParseOptions(invalid_row_handler=malformed),
-            "convert_options": csv.ConvertOptions(
+        table = csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=len(block) + 1),
+            parse_options=csv.ParseOptions(invalid_row_handler=malformed),
+            convert_options=csv.ConvertOptions(
                 include_columns=wanted, column_types={name: pa.string() for name in wanted}, strings_can_be_null=False
             ),
-        }  # fmt: skip
-        with csv.open_csv(self.path, **options) as reader:
-            for batch in reader:
-                yield batch, self._count(batch.num_rows)
-
-    def _line(self, written: int) -> dict[str, Any]:
-        """Line of the file in which the n-th line that is not empty stands; read again, since only problems ask."""
-        with self.path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                written -= bool(line.rstrip(b"\r\n"))
-                if not written:
-                    return {"line": number}
-        return {}
+        ).combine_chunks()
+        for batch in table.to_batches():
+            yield batch, self._count(batch.num_rows)
 
     def _parquet(self) -> Iterator[tuple[Any, int]]:
-        with parquet.ParquetFile(self.path) as file:
+        with parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=PIECE_BYTES // 8) as file:
             held = file.metadata
             if held.num_rows > MOST_ROWS:
                 self._rows = held.num_rows
@@ -198,9 +200,3 @@ class TraceStream:
         ids = blocks if isinstance(blocks, list) else blocks.to_pylist()
         hits = [self._blocks.hits(each if isinstance(each, list) else ()) for each in ids]
         return np.minimum(np.array(hits, dtype=np.int64) * BLOCK_TOKENS, given)
-
-
-def _cells(head: bytes) -> Iterator[list[str]]:
-    import csv as text_csv
-
-    yield from text_csv.reader([head.decode("utf-8-sig")])

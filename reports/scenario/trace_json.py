@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from reports.scenario.trace_rows import Columns, Trouble, columns_of
+from reports.scenario.trace_rows import MOST_BYTES_A_RECORD, Columns, Trouble, columns_of, whole_lines
 
 PIECE_BYTES = 8_000_000
 PIECE_ROWS = 65_536
-MOST_BYTES_A_RECORD = 16_000_000
 CONVERSATIONS = "conversations"
 ASKING, ANSWERING = ("human", "user"), ("gpt", "assistant", "chatgpt", "bing", "bard")
 
@@ -59,20 +58,8 @@ class JsonTrace:
                 self._rows += rows
 
     def _lines(self, stream: Any) -> Iterator[Piece]:
-        at = 0
-        rest = b""
-        while block := stream.read(PIECE_BYTES):
-            block = rest + block
-            end = block.rfind(b"\n") + 1
-            block, rest = block[:end], block[end:]
-            if len(rest) > MOST_BYTES_A_RECORD:
-                raise self.trouble.refuse("has a line that is too long", line=at + block.count(b"\n") + 1,
-                                          expected=f"at most {MOST_BYTES_A_RECORD:,} bytes")
-            if block:
-                yield from self._block(block, at)
-            at += block.count(b"\n")
-        if rest.strip():
-            yield from self._block(rest + b"\n", at)
+        for block, before in whole_lines(stream, PIECE_BYTES, self.trouble):
+            yield from self._block(block, before)
 
     def _block(self, block: bytes, at: int) -> Iterator[Piece]:
         """Whole lines; ``at`` is how many stand before them."""

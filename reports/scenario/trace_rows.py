@@ -9,7 +9,7 @@ prefix_hit_tokens). Lengths without arrivals are a trace too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +27,11 @@ Whole = NDArray[np.int64]
 MOST_ROWS = 50_000_000
 MOST_TOKENS = 20_000_000
 """More than any context; such a number is no token count."""
+MOST_BYTES_A_RECORD = 16_000_000
 MOST_PROBLEMS = 20
 """Rows quoted of one trace; more are counted."""
+MOST_NANOSECONDS = 9e18
+"""Times further from 1970, or from zero, do not fit."""
 BLOCK_TOKENS = 512
 """Tokens of one block of ``hash_ids`` in the Mooncake traces."""
 MOST_BLOCKS = 2_000_000
@@ -246,7 +249,7 @@ class Clock:
         elif self._is_text(column):
             found = self._texts(column, first)
         else:
-            found = self._numeric(numbers(column, self.columns.arrival, first, self.trouble))
+            found = self._numeric(numbers(column, self.columns.arrival, first, self.trouble), first)
         self._ordered(found, first, column)
         return found
 
@@ -280,12 +283,15 @@ class Clock:
         found: Whole = compute.fill_null(whole, 0).to_numpy(zero_copy_only=False)
         return found
 
-    def _numeric(self, values: Values) -> Whole:
+    def _numeric(self, values: Values, first: int) -> Whole:
         if not self._unit:  # a date in seconds, milliseconds, microseconds or nanoseconds since 1970, or plain seconds
             size = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 0.0
             self._unit = next((unit for unit, least in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)) if size > least), "s")
             self.dated = size > 1e9
-        known = np.where(np.isfinite(values) & (np.abs(values) * _NANOSECONDS[self._unit] < 9e18), values, 0.0)
+        far = np.isfinite(values) & (np.abs(values) * _NANOSECONDS[self._unit] >= MOST_NANOSECONDS)
+        self.trouble.rows(first, far, self.columns.arrival, "is out of range", values.tolist(),
+                          expected=f"a time in {self._unit}")
+        known = np.where(np.isfinite(values) & ~far, values, 0.0)
         return np.round(known * _NANOSECONDS[self._unit]).astype(np.int64)
 
     def _ordered(self, found: Whole, first: int, column: Any) -> None:
@@ -300,6 +306,23 @@ class Clock:
                              hint="sort the file by this column")
             self.trouble.more += int(earlier.sum()) - 1
         self._last = int(found.max())
+
+
+def whole_lines(stream: Any, size: int, trouble: Trouble) -> Iterator[tuple[bytes, int]]:
+    """A file of lines in blocks of about ``size`` bytes, each with the number of lines before it."""
+    before, rest = 0, b""
+    while block := stream.read(size):
+        block = rest + block
+        end = block.rfind(b"\n") + 1
+        block, rest = block[:end], block[end:]
+        if len(rest) > MOST_BYTES_A_RECORD:
+            raise trouble.refuse("has a line that is too long", line=before + block.count(b"\n") + 1,
+                                 expected=f"at most {MOST_BYTES_A_RECORD:,} bytes")
+        if block:
+            yield block, before
+        before += block.count(b"\n")
+    if rest.strip():
+        yield rest + b"\n", before
 
 
 def _castable(text: Any, kind: Any) -> bool:

@@ -24,7 +24,7 @@ from reports.scenario.services import Service
 from reports.scenario.targets import NO_TARGET_MS
 from reports.simulate.curve import curves
 from reports.simulate.demand import Stream
-from reports.simulate.limits import limit_for
+from reports.simulate.limits import limit_for, takes_limits
 from reports.simulate.statistics import MOST_REPEATS
 from reports.simulate.step_model import evaluated, units
 from reports.simulate.trial import Case, Estimate, Pattern, Result, Target, decided, largest_load
@@ -68,7 +68,7 @@ def settle(recommended: Recommended) -> Run:
         return run
     known: dict[Trial, Result] = {}
     reductions: dict[str, Reduction] = {}
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if takes_limits(run.method) else 0):
         found = [each for each in reduced(cases(run), known) if each.candidate_id not in reductions]
         if not found:
             break

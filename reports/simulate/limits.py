@@ -16,6 +16,11 @@ LEAF = "simulated_requests"
 """Requests of one replica that the simulation allows, as a limit; very large where nothing was simulated."""
 
 
+def takes_limits(method: Method) -> bool:
+    """Whether the method's limit is told what the simulation allows."""
+    return any(LEAF in info(function).inputs for block in method.after for function in block.formulas)
+
+
 def limit_for(load: float, safety_factor: float) -> float:
     """The limit of which the safety factor leaves ``load``: floor(limit x safety factor) is the load again."""
     return float(np.ceil(load / safety_factor * (1 - 1e-12)))

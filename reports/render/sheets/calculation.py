@@ -14,6 +14,7 @@ from reports.render.i18n import one_line
 from reports.render.live import Anchor, Ref, Translated
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
 from reports.render.sheets.inputs import SCOPES
+from reports.simulate.limits import LEAF as SIMULATED
 
 ORDER = 50
 NAME = N_("Calculation")
@@ -96,6 +97,8 @@ def _inputs(book: Book) -> Iterator[Row]:
         source = {"layout": N_("search over layouts"), "solved": N_("search over loads")}.get(scope, N_("Inputs"))
         if scope == "solved" and leaf.unit in ("units", "servers"):
             source = N_("search over spares")
+        if leaf.name == SIMULATED:
+            source = N_("simulation")
         cells[last - 1] = Cell(book.translate(source), "unit")
         yield Row(cells)
 

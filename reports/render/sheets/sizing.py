@@ -21,8 +21,8 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Demand"), ("demand_peak_concurrency", "demand_requests_per_s", "request_time_s", "demand_concurrency")),
     (
         N_("What one unit carries"),
-        ("unit_cards", "replicas", "tensor_parallel", "data_parallel", "pipeline_parallel", "limit_requests",
-         "safety_factor", "recommended_concurrency"),
+        ("unit_cards", "replicas", "tensor_parallel", "data_parallel", "pipeline_parallel", "memory_requests",
+         "memory_p95_requests", "limit_requests", "safety_factor", "recommended_concurrency"),
     ),
     (N_("Units and cards"), ("units_needed", "demand_cards", "spare_units", "sized_units", "development_units",
                              "sized_cards")),
