@@ -53,27 +53,53 @@ class Constraint:
 
 
 NO_REQUEST_FITS = "no-request-fits"
+NO_LONG_REQUEST_FITS = "no-long-request-fits"
 _ROOM = "After the weights {kv_room_gib} GiB a card are left; one request needs {kv_request_gib} GiB."
+_LONG = "After the weights {kv_room_gib} GiB a card are left; a long request (P95) needs {kv_p95_gib} GiB."
 
 CONSTRAINTS: dict[str, tuple[Constraint, ...]] = {
     "roofline": (
         Constraint(
             name="memory", label="Memory", value=LOAD, bound="memory_requests", unit="requests",
-            capacity="memory_requests", code=NO_REQUEST_FITS, sentence=_ROOM,
+            capacity="memory_requests", code=NO_LONG_REQUEST_FITS, sentence=_LONG,
+            quotes=("kv_room_gib", "kv_p95_gib"),
         ),
         Constraint(
             name="engine", label="Engine batch limit", value=LOAD, bound="engine_requests", unit="requests",
             capacity="engine_requests", code="engine-limit", sentence="The engine schedules no request at all.",
         ),
         Constraint(
-            name="ttft", label="TTFT target", value="ttft_ms", bound="ttft_target_ms", unit="ms",
-            capacity="ttft_requests", code="ttft-target", quotes=("ttft_ms", "ttft_target_ms"),
-            sentence="First token after {ttft_ms} ms with a single request; the target is {ttft_target_ms} ms.",
+            name="utilisation", label="Prefill utilisation", value="queue_utilisation_ratio", bound="utilisation_cap",
+            unit="ratio", capacity="utilisation_requests", code="prefill-overloaded",
+            quotes=("queue_utilisation_ratio", "utilisation_cap"),
+            sentence="With a single request prompts take {queue_utilisation_ratio} of the time; at most "
+            "{utilisation_cap} is planned.",
         ),
         Constraint(
-            name="tpot", label="TPOT target", value="tpot_ms", bound="tpot_target_ms", unit="ms",
-            capacity="tpot_requests", code="tpot-target", quotes=("tpot_ms", "tpot_target_ms"),
-            sentence="{tpot_ms} ms per token with a single request; the target is {tpot_target_ms} ms.",
+            name="ttft", label="TTFT target", value="ttft_tail_ms", bound="ttft_target_ms", unit="ms",
+            capacity="ttft_requests", code="ttft-target", quotes=("ttft_tail_ms", "ttft_target_ms"),
+            sentence="First token after {ttft_tail_ms} ms with a single request; the target is {ttft_target_ms} ms.",
+        ),
+        Constraint(
+            name="tpot", label="TPOT target", value="tpot_tail_ms", bound="tpot_target_ms", unit="ms",
+            capacity="tpot_requests", code="tpot-target", quotes=("tpot_tail_ms", "tpot_target_ms"),
+            sentence="{tpot_tail_ms} ms per token with a single request; the target is {tpot_target_ms} ms.",
+        ),
+        Constraint(
+            name="answer", label="Answer target", value="answer_tail_ms", bound="answer_target_ms", unit="ms",
+            capacity="answer_requests", code="answer-target", quotes=("answer_tail_ms", "answer_target_ms"),
+            sentence="{answer_tail_ms} ms for a whole answer with a single request; the target is "
+            "{answer_target_ms} ms.",
+        ),
+        Constraint(
+            name="simulation", label="Simulation", value=LOAD, bound="simulated_requests", unit="requests",
+            capacity="simulated_requests", code="simulation", quotes=(),
+            sentence="Simulated with a single request, a target is missed.",
+        ),
+        Constraint(
+            name="deadline", label="Time for the run", value="run_tail_s", bound="run_limit_s", unit="s",
+            code="run-too-short", quotes=("run_tail_s", "run_limit_s"),
+            sentence="The longest answers of the run take {run_tail_s} s at its end; it has {run_limit_s} s.",
         ),
     ),
     "rule-of-thumb": (

@@ -7,7 +7,7 @@ twice, is an error that names the formula.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from reports.constraints import feasibility
 from reports.formulas.meta import Formula, info
 from reports.matrix import Codes, Space, leaf_names
-from reports.methods import BATCH, Block, Method, Solve
-from reports.solve import largest_batch
+from reports.methods import BATCH, Block, Method
+from reports.scenario.targets import NO_TARGET_MS
+from reports.solve import Rows, largest_batches
 
-CHUNK_ROWS = 65_536
+CHUNK_ROWS = 32_768
 """Layout rows evaluated at a time: long enough that threads rarely wait, short enough for memory."""
 
 Columns = MutableMapping[str, Any]
@@ -77,30 +78,32 @@ def evaluate(
     formula columns are kept; the ids and axes always are.
     """
     plan = _plan(method, leaf_names(method, later))
-    chosen: list[Codes] = []
-    layouts: list[Codes] = []
-    kept: dict[str, list[NDArray[Any]]] = {}
-    wanted = None if columns is None else {*columns, "feasible", "excuse_code"}
-    for owner, layout, values in _evaluated(space, plan, wanted):
-        chosen.append(owner)
-        layouts.append(layout)
-        for name, column in values.items():
-            kept.setdefault(name, []).append(column)
-    if not chosen:
+    if not len(space):
         return pd.DataFrame(columns=["candidate_id", "method"])
-    frame = space.frame(np.concatenate(chosen), np.concatenate(layouts))
-    frame.insert(1, "method", method.name)
-    return pd.concat([frame, pd.DataFrame({name: np.concatenate(parts) for name, parts in kept.items()})], axis=1)
+    names = [name for name in plan.columns if columns is None or name in columns]
+    same: dict[str, float] = {}
+    different = {name: np.empty(len(space)) for name in names}  # costs nothing until it is filled
+    layout, excuse = np.empty(len(space), dtype=np.int64), np.empty(len(space), dtype=np.int64)
 
+    def fill(chunk: tuple[int, int]) -> None:
+        first, last = chunk
+        values, best, layout[first:last], excuse[first:last] = _evaluate_chunk(space, plan, first, last)
+        for name in names:
+            if np.ndim(values[name]):  # every row exists: the mode only spares a copy
+                np.take(values[name], best, out=different[name][first:last], mode="clip")
+            else:
+                same[name] = float(values[name])
 
-def _evaluated(
-    space: Space, plan: _Plan, wanted: Collection[str] | None
-) -> Iterator[tuple[Codes, Codes, dict[str, NDArray[Any]]]]:
-    """Chunks in order, on as many threads as there are cores: NumPy lets go of the interpreter while it computes."""
     chunks = list(_chunks(space))
-    threads = min(len(chunks), os.cpu_count() or 1)
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
-        yield from pool.map(lambda chunk: _evaluate_chunk(space, plan, wanted, *chunk), chunks)
+    # as many threads as there are cores: NumPy lets go of the interpreter while it computes
+    with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
+        list(pool.map(fill, chunks))
+    frame = space.frame(np.arange(len(space)), layout)
+    frame.insert(1, "method", method.name)
+    made = {name: np.broadcast_to(same[name], len(space)) if name in same else different[name] for name in names}
+    numbers = pd.DataFrame(made, copy=False)
+    codes = pd.DataFrame({"excuse_code": excuse, "feasible": excuse == 0})
+    return pd.concat([frame, numbers, codes], axis=1)
 
 
 def _chunks(space: Space) -> Iterable[tuple[int, int]]:
@@ -123,52 +126,75 @@ class _Plan:
     method: Method
     leaves: tuple[str, ...]
     before: Program
-    searches: tuple[tuple[Solve, Program], ...]
+    search: Program
+    """The step chain at a trial batch, no more of it than the searched quantities need."""
     after: Program
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Leaves and made columns in reading order."""
+        before, after = ([name for _, _, name in program] for program in (self.before, self.after))
+        solved = [*(solve.column for solve in self.method.solves), *self.method.unlimited]
+        return (*self.leaves, *before, *solved, *after)
 
 
 def _plan(method: Method, leaves: tuple[str, ...]) -> _Plan:
     before = compile_blocks(method.before, leaves)
     known = [*leaves, *(made for _, _, made in before)]
     chain = next((block for block in method.after if block.batch), None)
-    searches = tuple(
-        (solve, compile_blocks([Block(chain.title, chain.formulas)], [*known, BATCH]))
-        for solve in method.solves
-        if chain
-    )
-    solved = [solve.column for solve in method.solves]
-    return _Plan(method, leaves, before, searches, compile_blocks([*method.after, *method.sizing], [*known, *solved]))
+    search = compile_blocks([Block(chain.title, chain.formulas)], [*known, BATCH]) if chain else ()
+    search = needed(search, {solve.quantity for solve in method.solves})
+    solved = [*(solve.column for solve in method.solves), *method.unlimited]
+    return _Plan(method, leaves, before, search, compile_blocks([*method.after, *method.sizing], [*known, *solved]))
 
 
-def _evaluate_chunk(
-    space: Space, plan: _Plan, wanted: Collection[str] | None, first: int, last: int
-) -> tuple[Codes, Codes, dict[str, NDArray[Any]]]:
+def _evaluate_chunk(space: Space, plan: _Plan, first: int, last: int) -> tuple[Columns, Codes, Codes, Codes]:
+    """For candidates first..last: all columns over their layouts, the row of the best, its layout and excuse code."""
     owner, layout = space.layout_rows(first, last)
     values: Columns = dict(space.gather(plan.leaves, owner, layout))
     with np.errstate(all="ignore"):
         run_program(plan.before, values)
-        for solve, program in plan.searches:
-            most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], len(owner))
-            values[solve.column] = largest_batch(_quantity(values, solve, program), values[solve.target], most)
+        values.update(_searched(values, plan, len(owner)))
+        values.update(plan.method.unlimited)
         run_program(plan.after, values)
         excuse = _excuse(space, plan.method, values, owner, layout)
         best = _best_layout(values, excuse, owner - first, last - first)
-    values["excuse_code"] = excuse
-    values["feasible"] = excuse == 0
-    kept = (name for name in values if wanted is None or name in wanted)
-    return owner[best], layout[best], {name: np.broadcast_to(values[name], len(owner))[best] for name in kept}
+    return values, best, layout[best], excuse[best]
 
 
-def _quantity(values: Columns, solve: Solve, program: Program) -> Callable[[NDArray[np.float64]], Any]:
-    """What a search watches, as a function of the batch: the step chain evaluated on whole arrays."""
+def needed(program: Program, wanted: Collection[str]) -> Program:
+    """The part of a program that makes the wanted columns."""
+    wanted, kept = set(wanted), []
+    for function, read, made in reversed(program):
+        if made in wanted:
+            wanted.update(read)
+            kept.append((function, read, made))
+    return tuple(reversed(kept))
 
-    def quantity(batch: NDArray[np.float64]) -> Any:
-        columns: Columns = dict(values)
-        columns[BATCH] = batch
+
+def _searched(values: Columns, plan: _Plan, size: int) -> dict[str, NDArray[np.float64]]:
+    """The leaves that the method's searches fill in."""
+    if not plan.method.solves:
+        return {}
+    most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], size)
+    stated = [solve for solve in plan.method.solves if not np.min(values[solve.target]) >= NO_TARGET_MS]
+    found: dict[str, NDArray[np.float64]] = {solve.column: most for solve in plan.method.solves}
+    if not stated:
+        return found
+    program = needed(plan.search, {solve.quantity for solve in stated})
+    made = {name for _, _, name in program}
+    fixed = {name: values[name] for _, read, _ in program for name in read if name != BATCH and name not in made}
+    part: list[tuple[Rows | None, Columns]] = [(None, fixed)]
+
+    def quantities(batch: NDArray[np.float64], rows: Rows | None) -> list[Any]:
+        if part[0][0] is not rows:
+            part[0] = rows, {name: column[rows] if np.ndim(column) else column for name, column in fixed.items()}
+        columns: Columns = {**part[0][1], BATCH: batch}
         run_program(program, columns)
-        return columns[solve.quantity]
+        return [columns[solve.quantity] for solve in stated]
 
-    return quantity
+    batches = largest_batches(quantities, [values[solve.target] for solve in stated], most)
+    return found | dict(zip((solve.column for solve in stated), batches, strict=True))
 
 
 def _excuse(space: Space, method: Method, values: Mapping[str, Any], owner: Codes, layout: Codes) -> Codes:

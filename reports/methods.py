@@ -8,10 +8,22 @@ evaluation, the workbook, the PDF and ``explain``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from reports.formulas import capacity, limits, memory, model_shape, rule_of_thumb, sizing, step, work
+from reports.formulas import (
+    capacity,
+    latency,
+    limits,
+    memory,
+    model_shape,
+    per_token,
+    rule_of_thumb,
+    sizing,
+    step,
+    waiting,
+    work,
+)
 from reports.formulas.meta import Formula, info
 
 BATCH = "batch_requests"
@@ -68,6 +80,8 @@ class Method:
     sizing: tuple[Block, ...]
     proofs: tuple[Block, ...] = ()
     solves: tuple[Solve, ...] = ()
+    unlimited: Mapping[str, float] = field(default_factory=dict)
+    """Leaves that a later stage may fill in for some candidates, and what stands for them until then."""
     pooled: bool = False
     """All cards of a unit work as one pool: no layouts are searched."""
 
@@ -84,6 +98,12 @@ class Method:
         yield from self.sizing
 
 
+NOT_SIMULATED_REQUESTS = 1e12
+"""Stands for the answer of a simulation that was not run."""
+
+CHAIN = (*step.FORMULAS, *waiting.FORMULAS, *latency.FORMULAS)
+"""One operating point: the step, the wait before it, and what the slowest requests meet."""
+
 _SIZING = (Block("Cards for the demand", sizing.FORMULAS),)
 
 ROOFLINE = Method(
@@ -93,16 +113,23 @@ ROOFLINE = Method(
         Block("Model shape", model_shape.FORMULAS),
         Block("Memory", memory.FORMULAS),
         Block("Work that does not depend on the batch", work.FORMULAS),
+        Block("What a token and a request cost", per_token.FORMULAS),
     ),
-    solves=(Solve("tpot_requests", "tpot_ms", "tpot_target_ms"), Solve("ttft_requests", "ttft_ms", "ttft_target_ms")),
+    solves=(
+        Solve("tpot_requests", "tpot_tail_ms", "tpot_target_ms"),
+        Solve("ttft_requests", "ttft_tail_ms", "ttft_target_ms"),
+        Solve("answer_requests", "answer_tail_ms", "answer_target_ms"),
+        Solve("utilisation_requests", "queue_utilisation_ratio", "utilisation_cap"),
+    ),
+    unlimited={"simulated_requests": NOT_SIMULATED_REQUESTS},
     after=(
         Block("Limit and recommended load", limits.FORMULAS),
-        Block("Step at the recommended load", step.FORMULAS, batch="load_requests"),
+        Block("Step at the recommended load", CHAIN, batch="load_requests"),
         Block("Capacity of a deployment unit", capacity.FORMULAS),
     ),
     proofs=(
-        Block("Step at the limit", step.FORMULAS, batch="limit_requests", point="limit"),
-        Block("Step with one request more", step.FORMULAS, batch="one_more_requests", point="one_more"),
+        Block("Step at the limit", CHAIN, batch="limit_requests", point="limit"),
+        Block("Step with one request more", CHAIN, batch="one_more_requests", point="one_more"),
     ),
     sizing=_SIZING,
 )

@@ -36,9 +36,12 @@ def roofline_row(**changes: float) -> dict[str, np.ndarray]:
     """One replica that satisfies every constraint, with what is changed."""
     row = {
         "recommended_concurrency": 8, "recommended_requests": 8, "load_requests": 8, "memory_requests": 20,
-        "engine_requests": 1024, "tpot_requests": 10, "ttft_requests": 30, "tpot_ms": 40, "tpot_target_ms": 50,
-        "ttft_ms": 500, "ttft_target_ms": 2000, "kv_room_gib": 30, "attention_heads": 32, "tensor_parallel": 4,
-        "pipeline_parallel": 1, "data_parallel": 1, "experts": 0,
+        "engine_requests": 1024, "tpot_requests": 10, "ttft_requests": 30, "answer_requests": 40,
+        "utilisation_requests": 50, "simulated_requests": 1e12, "tpot_tail_ms": 40, "tpot_target_ms": 50,
+        "ttft_tail_ms": 500, "ttft_target_ms": 2000, "answer_tail_ms": 9000, "answer_target_ms": 10_000,
+        "queue_utilisation_ratio": 0.5, "utilisation_cap": 0.9, "run_tail_s": 20, "run_limit_s": 3600,
+        "kv_room_gib": 30, "attention_heads": 32, "tensor_parallel": 4, "pipeline_parallel": 1, "data_parallel": 1,
+        "experts": 0,
     }  # fmt: skip
     return {name: np.array([float(value)]) for name, value in {**row, **changes}.items()}
 
@@ -48,10 +51,14 @@ def roofline_row(**changes: float) -> dict[str, np.ndarray]:
     [
         ({}, ""),
         ({"kv_room_gib": -1}, "weights-do-not-fit"),
-        ({"memory_requests": 0, "recommended_concurrency": 0}, "no-request-fits"),
+        ({"memory_requests": 0, "recommended_concurrency": 0}, "no-long-request-fits"),
         ({"engine_requests": 0, "recommended_concurrency": 0}, "engine-limit"),
         ({"ttft_requests": 0, "recommended_concurrency": 0}, "ttft-target"),
         ({"tpot_requests": 0, "recommended_concurrency": 0}, "tpot-target"),
+        ({"answer_requests": 0, "recommended_concurrency": 0}, "answer-target"),
+        ({"utilisation_requests": 0, "recommended_concurrency": 0}, "prefill-overloaded"),
+        ({"simulated_requests": 0, "recommended_concurrency": 0}, "simulation"),
+        ({"run_tail_s": 4000}, "run-too-short"),
         ({"tensor_parallel": 3}, "heads-do-not-split"),
         ({"pipeline_parallel": 16}, "pipeline-starves"),
         ({"data_parallel": 2}, "no-experts"),
@@ -84,7 +91,7 @@ def test_verdicts_have_slack_and_a_forgotten_constraint_is_an_error() -> None:
     assert found.loc["tpot", "slack"] == pytest.approx(1 - 40 / 50)
     assert found.loc["memory", "slack"] == pytest.approx(1 - 8 / 20)
     with pytest.raises(GpubookError, match="constraint ttft does not hold at the recommended load of o"):
-        verdicts("roofline", POINT, frame.assign(ttft_ms=2500.0))
+        verdicts("roofline", POINT, frame.assign(ttft_tail_ms=2500.0))
 
 
 def test_points_of_a_method_start_with_the_recommended_load() -> None:

@@ -170,6 +170,8 @@ def samples(name: str, random: np.random.Generator, count: int) -> np.ndarray[An
     # LibreOffice calls a power that underflows an error, Excel says 0: keep bases and exponents moderate
     if name.endswith("exponent"):
         return random.uniform(0, 2, count)
+    if name == "expert_missed_ratio":
+        return random.uniform(0.9, 0.99, count)
     if name in ("experts", "experts_per_token"):
         return random.integers(*((32, 257) if name == "experts" else (1, 9)), count).astype(float)
     if name in ("month", "horizon_months"):

@@ -43,6 +43,9 @@ def gather(rows: pd.DataFrame, catalog: Catalog, coefficients: Mapping[str, floa
         columns[name] = rows[name].to_numpy(dtype=float)
     columns["input_mean_tokens"] = rows["input_tokens"].fillna(0).to_numpy(dtype=float)
     columns["output_mean_tokens"] = np.maximum(rows["output_tokens"].fillna(0).to_numpy(dtype=float), 1)
+    columns.update(fixed_lengths(columns))
+    columns["burst_flag"] = (rows["start"].to_numpy() == "burst").astype(float)
+    columns["closed_loop_flag"] = (rows["start"].to_numpy() != "open-loop").astype(float)
     _stated(columns, rows)
     return columns
 
@@ -120,3 +123,33 @@ def _stated(columns: Columns, rows: pd.DataFrame) -> None:
     chunk = rows["chunk_tokens"].to_numpy(dtype=float)
     for name in ("chunk_small_tokens", "chunk_large_tokens"):
         columns[name] = np.where(np.isnan(chunk), columns[name], chunk)
+
+
+PLAIN: Mapping[str, float] = {
+    "input_deviation_tokens": 0.0, "output_deviation_tokens": 0.0, "prefix_hit_share": 0.0, "interarrival_scv": 1.0,
+    "draft_tokens": 0.0, "draft_acceptance_ratio": 0.0, "draft_step_share": 0.0, "replicas": 1.0,
+}  # fmt: skip
+"""What measured rows do not state: lengths are fixed, arrivals Poisson, nothing is cached or drafted, and a row is one
+replica."""
+
+
+def fixed_lengths(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves of a workload of fixed lengths: KV elements over a request's life, windows counted, pages not."""
+    tokens, answer = columns["input_mean_tokens"], columns["output_mean_tokens"]
+    full = columns["kv_elements_per_token_full_layers"]
+    sliding = columns["kv_elements_per_token"] - full
+    window = columns["sliding_window_tokens"]
+    whole = full * (tokens + answer) + sliding * np.minimum(tokens + answer, window)
+    growing = np.clip(window - tokens, 0, answer)  # tokens of the answer until the window is full
+    begun = np.minimum(tokens, window)
+    mean = full * (tokens + answer / 2) + sliding * (begun + growing * (1 - growing / (2 * answer)))
+    # variance of x(t) = full t + sliding min(t, growing), t uniform over the answer
+    share = growing / answer
+    sliding_mean = growing * (1 - share / 2)
+    of_sliding = growing**2 * (1 - 2 * share / 3) - sliding_mean**2
+    joint = answer * growing * (1 / 2 - share**2 / 6) - answer / 2 * sliding_mean
+    variance = full**2 * answer**2 / 12 + sliding**2 * of_sliding + 2 * full * sliding * joint
+    return {
+        **PLAIN, "full_kv_elements": whole, "full_p95_kv_elements": whole, "resident_kv_elements": mean,
+        "resident_deviation_kv_elements": np.sqrt(np.maximum(variance, 0)), "input_tail_tokens": tokens,
+    }  # fmt: skip

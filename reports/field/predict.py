@@ -14,7 +14,7 @@ from reports.catalog.records import Catalog
 from reports.evaluate import Program, compile_blocks, run_program
 from reports.field.leaves import Columns, gather
 from reports.field.measured import METRICS
-from reports.formulas import memory, model_shape, runs, step, work
+from reports.formulas import memory, model_shape, per_token, runs, step, waiting, work
 from reports.methods import Block
 
 Values = NDArray[np.float64]
@@ -28,10 +28,11 @@ BEFORE = (
     Block("Model shape", model_shape.FORMULAS),
     Block("Memory", memory.FORMULAS),
     Block("Work that does not depend on the batch", work.FORMULAS),
+    Block("What a token and a request cost", per_token.FORMULAS),
 )
 RUN = (
     Block("Admission", runs.ADMISSION),
-    Block("Step", step.FORMULAS, batch="running_requests"),
+    Block("Step", (*step.FORMULAS, *waiting.FORMULAS), batch="running_requests"),
     Block("Outcome of the run", runs.OUTCOME),
 )
 BLOCKS = (*BEFORE, *RUN)
@@ -59,8 +60,6 @@ def run_tests(columns: Columns, rows: pd.DataFrame) -> Columns:
     columns = dict(columns)
     start = rows["start"].to_numpy()
     columns["offline_flag"] = np.isin(start, ("offline", "static")).astype(float)
-    columns["burst_flag"] = (start == "burst").astype(float)
-    columns["open_loop_flag"] = (start == "open-loop").astype(float)
     columns["run_requests"] = np.nan_to_num(rows["requests"].to_numpy(dtype=float), nan=ENDLESS_REQUESTS)
     columns["equal_lengths_flag"] = np.nan_to_num(rows["equal_lengths"].to_numpy(dtype=float))
     replicas = _replicas(rows)
@@ -98,7 +97,7 @@ def _fixed_point(columns: Columns, opened: NDArray[np.bool_]) -> Values:
         part["offered_requests"] = flight
         trial = dict(part)
         run_program(program(frozenset(part), RUN), trial)
-        flight = (flight + np.minimum(trial["arrival_requests_per_s"] / 1000 * trial["request_ms"], most)) / 2
+        flight = (flight + np.minimum(trial["arrival_requests_per_s"] / 1000 * trial["running_ms"], most)) / 2
     result = np.ones(len(opened))
     result[opened] = flight
     return result

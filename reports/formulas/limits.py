@@ -10,9 +10,21 @@ from reports.formulas.meta import floor, formula
 
 
 @formula(unit="requests", label="Limit of a replica", symbol="B_{max}", sources=("roofline-note",))
-def limit_requests(memory_requests: Any, engine_requests: Any, tpot_requests: Any, ttft_requests: Any) -> Any:
-    """The least of what memory holds, the engine schedules, and the TPOT and TTFT targets allow."""
-    return np.minimum(np.minimum(memory_requests, engine_requests), np.minimum(tpot_requests, ttft_requests))
+def limit_requests(
+    memory_requests: Any,
+    engine_requests: Any,
+    tpot_requests: Any,
+    ttft_requests: Any,
+    answer_requests: Any,
+    utilisation_requests: Any,
+    simulated_requests: Any,
+) -> Any:
+    """The least of what memory holds, the engine schedules, the targets and the prefill allow, and, where one was run,
+    a simulation."""
+    return np.minimum(
+        np.minimum(np.minimum(memory_requests, engine_requests), np.minimum(tpot_requests, ttft_requests)),
+        np.minimum(np.minimum(answer_requests, utilisation_requests), simulated_requests),
+    )
 
 
 @formula(unit="requests", label="One request more", symbol="B_{max}+1", sources=("roofline-note",))

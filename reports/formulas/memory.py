@@ -1,4 +1,8 @@
-"""What fits on a card: weights, engine overhead, KV cache, and how many requests the rest holds."""
+"""What fits on a card: weights, engine overhead, KV cache, and how many requests the rest holds.
+
+Requests differ, and each grows while it runs. Those that run at one moment hold B m + z sigma sqrt(B) but for the
+accepted probability of a preemption; a deviation of zero gives the plain quotient.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reports.constants import BYTES_PER_16BIT, BYTES_PER_GIB, PARAMETERS_PER_BILLION
-from reports.formulas.meta import ceil, floor, formula
+from reports.formulas.meta import ceil, floor, formula, normal_quantile
 
 
 @formula(unit="ratio", label="Padding of expert weights", symbol="p_{exp}", sources=("roofline-note",))
@@ -135,12 +139,9 @@ def kv_shard_ratio(latent_attention: Any, kv_heads: Any, tensor_parallel: Any) -
     return np.where(latent_attention > 0, 1, ceil(kv_heads / tensor_parallel) / kv_heads)
 
 
-@formula(unit="GiB", label="KV cache per request and card", symbol="m_{kv}", sources=("roofline-note",))
+@formula(unit="GiB", label="KV cache of a request at its end, per card", symbol="m_{end}", sources=("roofline-note",))
 def kv_request_gib(
-    kv_elements_per_token_full_layers: Any,
-    kv_elements_per_token: Any,
-    request_tokens: Any,
-    sliding_window_tokens: Any,
+    full_kv_elements: Any,
     kv_bytes_per_element: Any,
     kv_shard_ratio: Any,
     linear_state_elements: Any,
@@ -148,23 +149,110 @@ def kv_request_gib(
     tensor_parallel: Any,
     pipeline_parallel: Any,
 ) -> Any:
-    """Full layers hold every token, sliding layers at most their window, linear layers a constant state."""
+    """Prompt and answer at their mean, windows and pages counted, and the constant state of linear layers."""
     return (
-        (
-            kv_elements_per_token_full_layers * request_tokens
-            + (kv_elements_per_token - kv_elements_per_token_full_layers)
-            * np.minimum(request_tokens, sliding_window_tokens)
-        )
-        * kv_bytes_per_element
-        * kv_shard_ratio
+        full_kv_elements * kv_bytes_per_element * kv_shard_ratio
         + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
     ) / (pipeline_parallel * BYTES_PER_GIB)
 
 
-@formula(unit="requests", label="Requests a replica's memory holds", symbol="B_{mem}", sources=("roofline-note",))
-def memory_requests(kv_room_gib: Any, kv_request_gib: Any, data_parallel: Any) -> Any:
-    """Whole requests at their mean full length, in each attention-data-parallel group."""
-    return data_parallel * floor(np.maximum(kv_room_gib, 0) / kv_request_gib)
+@formula(unit="GiB", label="KV cache of a running request, mean, per card", symbol="\\mu", sources=("methods-note",))
+def kv_running_gib(
+    resident_kv_elements: Any,
+    kv_bytes_per_element: Any,
+    kv_shard_ratio: Any,
+    linear_state_elements: Any,
+    linear_state_bytes_per_element: Any,
+    tensor_parallel: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """What a request holds on average while it runs: engines admit by what is free now, not by the final length."""
+    return (
+        resident_kv_elements * kv_bytes_per_element * kv_shard_ratio
+        + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
+    ) / (pipeline_parallel * BYTES_PER_GIB)
+
+
+@formula(
+    unit="GiB", label="KV cache of a running request, deviation, per card", symbol="\\sigma", sources=("methods-note",)
+)
+def kv_deviation_gib(
+    resident_deviation_kv_elements: Any, kv_bytes_per_element: Any, kv_shard_ratio: Any, pipeline_parallel: Any
+) -> Any:
+    """Standard deviation over the requests that run at one moment: short and long ones, begun and nearly done."""
+    return resident_deviation_kv_elements * kv_bytes_per_element * kv_shard_ratio / (pipeline_parallel * BYTES_PER_GIB)
+
+
+@formula(
+    unit="GiB",
+    label="KV cache of a P95 request at its end, per card",
+    symbol="m_{P95}",
+    sources=("rule-of-thumb-note",),
+)
+def kv_p95_gib(
+    full_p95_kv_elements: Any,
+    kv_bytes_per_element: Any,
+    kv_shard_ratio: Any,
+    linear_state_elements: Any,
+    linear_state_bytes_per_element: Any,
+    tensor_parallel: Any,
+    pipeline_parallel: Any,
+) -> Any:
+    """P95 of the prompt and P95 of the answer together: a request that must fit, or it would never be answered."""
+    return (
+        full_p95_kv_elements * kv_bytes_per_element * kv_shard_ratio
+        + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
+    ) / (pipeline_parallel * BYTES_PER_GIB)
+
+
+@formula(unit="flag", label="Memory is counted at the full length", symbol="1_{full}", sources=("engine-note",))
+def full_length_flag(full_reservation_flag: Any, burst_flag: Any) -> Any:
+    """Some engines admit a request only when its whole answer fits; in a burst all answers reach their end together."""
+    return np.maximum(full_reservation_flag, burst_flag)
+
+
+@formula(unit="GiB", label="KV cache counted per request and card", symbol="m", sources=("methods-note",))
+def kv_planned_gib(full_length_flag: Any, kv_request_gib: Any, kv_running_gib: Any) -> Any:
+    """At its end where all are counted so, else the mean over its life."""
+    return np.where(full_length_flag > 0, kv_request_gib, kv_running_gib)
+
+
+@formula(unit="deviations", label="Caution against preemption", symbol="z", sources=("methods-note",))
+def preemption_z(preemption_probability: Any) -> Any:
+    """Standard deviations to keep free so that the running requests outgrow the memory no more often than accepted."""
+    return normal_quantile(1 - preemption_probability)
+
+
+@formula(unit="GiB", label="KV cache kept free per root of a request", symbol="s", sources=("methods-note",))
+def kv_spread_gib(full_length_flag: Any, preemption_z: Any, kv_deviation_gib: Any) -> Any:
+    """Times the square root of the requests: the sum of many varies less than each. None at full length: there a
+    request that does not fit waits, and nothing that runs is thrown out."""
+    return np.where(full_length_flag > 0, 0, preemption_z * kv_deviation_gib)
+
+
+@formula(unit="requests", label="Requests a replica's memory holds", symbol="B_{mem}", sources=("methods-note",))
+def memory_requests(
+    kv_room_gib: Any, kv_p95_gib: Any, kv_planned_gib: Any, kv_spread_gib: Any, data_parallel: Any
+) -> Any:
+    """Most whole requests B of each attention group with B m + s sqrt(B) within its room, solved for sqrt(B); none
+    where not even one P95 request fits. Valid for many requests: their sum is taken as normal."""
+    return data_parallel * np.where(
+        kv_room_gib < kv_p95_gib,
+        0,
+        floor(
+            (
+                (np.sqrt(kv_spread_gib**2 + 2 * 2 * kv_planned_gib * np.maximum(kv_room_gib, 0)) - kv_spread_gib)
+                / (2 * kv_planned_gib)
+            )
+            ** 2
+        ),
+    )
+
+
+@formula(unit="requests", label="Requests if all were P95", symbol="B_{P95}", sources=("rule-of-thumb-note",))
+def memory_p95_requests(kv_room_gib: Any, kv_p95_gib: Any, data_parallel: Any) -> Any:
+    """The cautious answer, shown beside the other and not used: every request at P95 of prompt and answer."""
+    return data_parallel * floor(np.maximum(kv_room_gib, 0) / kv_p95_gib)
 
 
 @formula(unit="requests", label="Requests the engine schedules at once", symbol="B_{eng}", sources=("roofline-note",))
@@ -181,6 +269,14 @@ FORMULAS = (
     kv_room_gib,
     kv_shard_ratio,
     kv_request_gib,
+    kv_running_gib,
+    kv_deviation_gib,
+    kv_p95_gib,
+    full_length_flag,
+    kv_planned_gib,
+    preemption_z,
+    kv_spread_gib,
     memory_requests,
+    memory_p95_requests,
     engine_requests,
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,8 @@ def binomial_tail(least: ArrayLike, number: ArrayLike, share: ArrayLike) -> Any:
 def normal_quantile(share: ArrayLike) -> Any:
     """How many standard deviations above its mean a normal distribution leaves ``share`` (0..1) of itself below.
 
-    NaN outside 0..1 and at the ends. The inverse of the normal distribution function (``scipy.special.ndtri``).
+    The inverse of the normal distribution function; NaN outside 0..1 and at the ends.
     """
-    from scipy.special import ndtri
-
-    below = np.asarray(share, dtype=float)
-    return ndtri(np.where((below > 0) & (below < 1), below, np.nan))
+    distinct, place = np.unique(np.asarray(share, dtype=float), return_inverse=True)
+    inside = [NormalDist().inv_cdf(each) if 0 < each < 1 else np.nan for each in distinct.tolist()]
+    return np.array(inside)[place].reshape(np.shape(share))[()]

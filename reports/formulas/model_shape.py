@@ -10,16 +10,13 @@ from reports.constants import PARAMETERS_PER_BILLION
 from reports.formulas.meta import formula
 
 
-@formula(unit="tokens", label="Tokens a request holds at its end", symbol="s", sources=("workload",))
-def request_tokens(input_mean_tokens: Any, output_mean_tokens: Any) -> Any:
-    """Prompt and answer together, both at their mean: the KV cache of a request that is about to finish."""
-    return input_mean_tokens + output_mean_tokens
-
-
 @formula(unit="tokens", label="Tokens a request holds on average", symbol="S", sources=("workload", "roofline-note"))
-def resident_tokens(input_mean_tokens: Any, output_mean_tokens: Any) -> Any:
-    """In a steady state a running request has written half of its answer."""
-    return input_mean_tokens + output_mean_tokens / 2
+def resident_tokens(input_mean_tokens: Any, output_mean_tokens: Any, output_deviation_tokens: Any) -> Any:
+    """Prompt and half of the answer, averaged over those that run at one moment: long answers run longer, so a moment
+    finds more of them than their share of the requests (mean square over twice the mean)."""
+    return (
+        input_mean_tokens + output_mean_tokens * (1 + (output_deviation_tokens / output_mean_tokens) ** 2) / 2
+    )
 
 
 @formula(unit="1e9", label="Parameters of the output head", symbol="P_{head}", sources=("roofline-note",))
@@ -57,7 +54,6 @@ def attended_tokens(sparse_layers: Any, resident_tokens: Any, sparse_attention_t
 
 
 FORMULAS = (
-    request_tokens,
     resident_tokens,
     head_parameters_b,
     expert_parameters_b,

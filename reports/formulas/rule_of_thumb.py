@@ -100,6 +100,12 @@ def request_time_s(prefill_requests_per_s: Any, output_mean_tokens: Any, rule_to
     return 1 / prefill_requests_per_s + output_mean_tokens / rule_tokens_per_s
 
 
+@formula(unit="s", label="Time of a request in a finite run", symbol="t_{job}", sources=_SOURCE)
+def run_request_s(request_time_s: Any) -> Any:
+    """As any other: this method knows no bursts."""
+    return request_time_s
+
+
 @formula(unit="requests", label="Concurrency by prefill", symbol="C_{pre}", sources=_SOURCE)
 def prefill_concurrency(prefill_requests_per_s: Any, request_time_s: Any) -> Any:
     """Little's law: arrivals that prefill can take, times their time in the system."""
@@ -158,6 +164,7 @@ FORMULAS = (
     memory_concurrency,
     prefill_requests_per_s,
     request_time_s,
+    run_request_s,
     prefill_concurrency,
     decode_concurrency,
     recommended_concurrency,

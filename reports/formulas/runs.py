@@ -10,34 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from reports.constants import BYTES_PER_GIB, MS_PER_S
+from reports.constants import MS_PER_S
 from reports.formulas.meta import formula
-
-
-@formula(unit="GiB", label="KV cache per running request and card", symbol="m_{run}", sources=("roofline-note",))
-def kv_running_gib(
-    kv_elements_per_token_full_layers: Any,
-    kv_elements_per_token: Any,
-    resident_tokens: Any,
-    sliding_window_tokens: Any,
-    kv_bytes_per_element: Any,
-    kv_shard_ratio: Any,
-    linear_state_elements: Any,
-    linear_state_bytes_per_element: Any,
-    tensor_parallel: Any,
-    pipeline_parallel: Any,
-) -> Any:
-    """What a request holds on average while it runs: engines admit by what is free now, not by the final length."""
-    return (
-        (
-            kv_elements_per_token_full_layers * resident_tokens
-            + (kv_elements_per_token - kv_elements_per_token_full_layers)
-            * np.minimum(resident_tokens, sliding_window_tokens)
-        )
-        * kv_bytes_per_element
-        * kv_shard_ratio
-        + linear_state_elements * linear_state_bytes_per_element / tensor_parallel
-    ) / (pipeline_parallel * BYTES_PER_GIB)
 
 
 @formula(unit="requests", label="Requests that run at once", symbol="B_{run}", sources=("roofline-note",))
@@ -146,9 +120,9 @@ def open_run_ms(
 
 
 @formula(unit="ms", label="Length of the run", symbol="T", sources=("roofline-note",))
-def run_ms(burst_flag: Any, burst_run_ms: Any, open_loop_flag: Any, open_run_ms: Any, steady_run_ms: Any) -> Any:
+def run_ms(burst_flag: Any, burst_run_ms: Any, closed_loop_flag: Any, open_run_ms: Any, steady_run_ms: Any) -> Any:
     """By how the test starts."""
-    return np.where(burst_flag > 0, burst_run_ms, np.where(open_loop_flag > 0, open_run_ms, steady_run_ms))
+    return np.where(burst_flag > 0, burst_run_ms, np.where(closed_loop_flag > 0, steady_run_ms, open_run_ms))
 
 
 @formula(unit="ms", label="TPOT of the run", symbol="TPOT_{run}", sources=("roofline-note",))
@@ -160,24 +134,6 @@ def run_tpot_ms(
         burst_flag > 0,
         burst_tpot_ms,
         step_ms + (tpot_ms - step_ms) * np.where(offline_flag > 0, offline_prefill_factor, 1),
-    )
-
-
-@formula(unit="ms", label="TTFT under independent arrivals", symbol="TTFT_{open}", sources=("roofline-note",))
-def open_ttft_ms(
-    ttft_launches: Any,
-    launch_ms: Any,
-    engine_time_factor: Any,
-    prefill_ms: Any,
-    weights_read_ms: Any,
-    open_loop_steps: Any,
-    step_ms: Any,
-) -> Any:
-    """The prompt itself and the step it interrupts: arrivals do not come in waves."""
-    return (
-        ttft_launches * launch_ms * engine_time_factor
-        + np.maximum(prefill_ms, weights_read_ms)
-        + open_loop_steps * step_ms
     )
 
 
@@ -198,24 +154,10 @@ def offline_ttft_ms(
 
 @formula(unit="ms", label="TTFT of the run, mean", symbol="TTFT_{run}", sources=("roofline-note",))
 def run_ttft_ms(
-    burst_flag: Any,
-    burst_ttft_ms: Any,
-    open_loop_flag: Any,
-    open_ttft_ms: Any,
-    offline_flag: Any,
-    offline_ttft_ms: Any,
-    ttft_ms: Any,
+    burst_flag: Any, burst_ttft_ms: Any, offline_flag: Any, offline_ttft_ms: Any, ttft_ms: Any
 ) -> Any:
-    """By how the test starts."""
-    return np.where(
-        burst_flag > 0,
-        burst_ttft_ms,
-        np.where(
-            offline_flag > 0,
-            offline_ttft_ms,
-            np.where(open_loop_flag > 0, open_ttft_ms, ttft_ms),
-        ),
-    )
+    """By how the test starts; steady and open loop as for a scenario."""
+    return np.where(burst_flag > 0, burst_ttft_ms, np.where(offline_flag > 0, offline_ttft_ms, ttft_ms))
 
 
 @formula(
@@ -226,7 +168,7 @@ def run_output_tokens_per_s(run_requests: Any, output_mean_tokens: Any, run_ms: 
     return run_requests * output_mean_tokens / run_ms * MS_PER_S
 
 
-ADMISSION = (kv_running_gib, running_requests)
+ADMISSION = (running_requests,)
 """Read before the step, whose batch is ``running_requests``."""
 
 OUTCOME = (
@@ -238,7 +180,6 @@ OUTCOME = (
     burst_run_ms,
     burst_ttft_ms,
     run_ms,
-    open_ttft_ms,
     offline_ttft_ms,
     run_ttft_ms,
     run_output_tokens_per_s,

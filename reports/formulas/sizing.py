@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from reports.constants import HOURS_PER_MONTH, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from reports.formulas.meta import ceil, formula
 
 _SOURCE = ("methods-note",)
 
 
+@formula(unit="s", label="Time for a finite run", symbol="T_{job}", sources=_SOURCE)
+def run_limit_s(demand_run_hours: Any) -> Any:
+    """From the first request to the last answer."""
+    return demand_run_hours * SECONDS_PER_HOUR
+
+
+@formula(unit="s", label="Tail of a finite run", symbol="t_{tail}", sources=("measured-fit",))
+def run_tail_s(run_tail_factor: Any, run_request_s: Any) -> Any:
+    """At its end the longest answers run alone."""
+    return run_tail_factor * run_request_s
+
+
+@formula(unit="requests", label="Concurrency of a finite run", symbol="D_{job}", sources=_SOURCE)
+def run_concurrency(demand_run_requests: Any, run_request_s: Any, run_limit_s: Any, run_tail_s: Any) -> Any:
+    """Requests to keep in flight so that all are answered in time, the tail at the end taken off (at least a second is
+    left, so that a time too short for one answer asks for very many cards)."""
+    return demand_run_requests * run_request_s / np.maximum(run_limit_s - run_tail_s, 1)
+
+
 @formula(unit="requests", label="Concurrency to serve", symbol="D", sources=_SOURCE)
-def demand_concurrency(demand_peak_concurrency: Any, demand_requests_per_s: Any, request_time_s: Any) -> Any:
-    """Demand stated as concurrency, plus demand stated as arrivals turned into concurrency by Little's law."""
-    return demand_peak_concurrency + demand_requests_per_s * request_time_s
+def demand_concurrency(
+    demand_peak_concurrency: Any, demand_requests_per_s: Any, request_time_s: Any, run_concurrency: Any
+) -> Any:
+    """Demand stated as concurrency, as arrivals turned into concurrency by Little's law, or as a run to finish."""
+    return demand_peak_concurrency + demand_requests_per_s * request_time_s + run_concurrency
 
 
 @formula(unit="units", label="Deployment units", symbol="n", sources=_SOURCE)
@@ -50,4 +73,13 @@ def output_mtok_per_month(
     )
 
 
-FORMULAS = (demand_concurrency, units_needed, demand_cards, headroom_share, output_mtok_per_month)
+FORMULAS = (
+    run_limit_s,
+    run_tail_s,
+    run_concurrency,
+    demand_concurrency,
+    units_needed,
+    demand_cards,
+    headroom_share,
+    output_mtok_per_month,
+)

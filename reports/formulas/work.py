@@ -1,4 +1,4 @@
-"""Per-replica quantities of the roofline that do not depend on the batch: rates, launches, one prefill."""
+"""What the roofline needs once for a layout, whatever the load: rates, launches, one prefill, what a request reads."""
 
 from __future__ import annotations
 
@@ -96,9 +96,15 @@ def weights_read_ms(weights_gib: Any, memory_bandwidth_gb_per_s: Any, eta_weight
     return weights_gib * BYTES_PER_GIB / BYTES_PER_GB / (memory_bandwidth_gb_per_s * eta_weights) * MS_PER_S
 
 
+@formula(unit="tokens", label="Prompt tokens to compute", symbol="I_{new}", sources=("workload",))
+def computed_tokens(input_mean_tokens: Any, prefix_hit_share: Any) -> Any:
+    """The prompt without what the prefix cache already holds."""
+    return input_mean_tokens * (1 - prefix_hit_share)
+
+
 @formula(unit="TFLOP", label="Matrix work of one prefill", symbol="F_{pre}", sources=("roofline-note",))
 def prefill_matrix_tflop(
-    input_mean_tokens: Any,
+    computed_tokens: Any,
     dense_parameters_b: Any,
     experts_per_token: Any,
     expert_parameters_b: Any,
@@ -113,7 +119,7 @@ def prefill_matrix_tflop(
     the half tile that each leaves empty in every chunk."""
     return (
         2
-        * input_mean_tokens
+        * computed_tokens
         * PARAMETERS_PER_BILLION
         / FLOP_PER_TFLOP
         * (
@@ -134,32 +140,45 @@ def prefill_attention_tflop(
     v_head_dim: Any,
     layers: Any,
     full_attention_layers: Any,
+    computed_tokens: Any,
     input_mean_tokens: Any,
     sparse_layers: Any,
     sparse_attention_tokens: Any,
 ) -> Any:
-    """Every token against the tokens before it: half a square, or top-k of them with sparse attention."""
+    """Every new token against all tokens before it, cached ones too: half a square without cache, or top-k of them
+    with sparse attention."""
     return (
         np.where(
             latent_attention > 0,
             2 * attention_heads * (head_dim + v_head_dim) * layers,
             2 * 2 * attention_heads * head_dim * full_attention_layers,
         )
-        * input_mean_tokens
-        * np.where(sparse_layers > 0, np.minimum(input_mean_tokens, sparse_attention_tokens), input_mean_tokens / 2)
+        * computed_tokens
+        * np.where(
+            sparse_layers > 0,
+            np.minimum(input_mean_tokens, sparse_attention_tokens),
+            input_mean_tokens - computed_tokens / 2,
+        )
         / FLOP_PER_TFLOP
     )
+
+
+@formula(unit="ms", label="Attention of one prefill", symbol="t_{pa}", sources=("roofline-note",))
+def prefill_attention_ms(
+    prefill_attention_tflop: Any, peak_16bit_tflops: Any, mfu_prefill: Any, tensor_parallel: Any
+) -> Any:
+    """The part that grows with the square of the prompt, at the prefill efficiency."""
+    return MS_PER_S * prefill_attention_tflop / (peak_16bit_tflops * mfu_prefill * tensor_parallel)
 
 
 @formula(unit="ms", label="Prefill of one prompt", symbol="t_{pre}", sources=("roofline-note",))
 def prefill_ms(
     prefill_matrix_tflop: Any,
     dense_peak_tflops: Any,
-    prefill_attention_tflop: Any,
-    peak_16bit_tflops: Any,
+    prefill_attention_ms: Any,
     mfu_prefill: Any,
     tensor_parallel: Any,
-    input_mean_tokens: Any,
+    computed_tokens: Any,
     layers: Any,
     hidden_size: Any,
     activation_passes: Any,
@@ -169,10 +188,9 @@ def prefill_ms(
     allreduce_algorithm_gb_per_s: Any,
 ) -> Any:
     """Compute at the prefill efficiency, activation traffic, and two all-reduces a layer of the whole prompt."""
-    return MS_PER_S * (
-        (prefill_matrix_tflop / dense_peak_tflops + prefill_attention_tflop / peak_16bit_tflops)
-        / (mfu_prefill * tensor_parallel)
-        + input_mean_tokens
+    return prefill_attention_ms + MS_PER_S * (
+        prefill_matrix_tflop / (dense_peak_tflops * mfu_prefill * tensor_parallel)
+        + computed_tokens
         * layers
         * hidden_size
         * BYTES_PER_16BIT
@@ -182,6 +200,28 @@ def prefill_ms(
             + np.where(tensor_parallel > 1, 2 / allreduce_algorithm_gb_per_s, 0)
         )
     )
+
+
+@formula(unit="ms", label="Prefill of a long prompt", symbol="t_{pre,q}", sources=("roofline-note",))
+def prefill_tail_ms(
+    prefill_ms: Any, prefill_attention_ms: Any, input_tail_tokens: Any, input_mean_tokens: Any, sparse_layers: Any
+) -> Any:
+    """One prompt at the percentile that the target for the first token names: in proportion, its attention by the
+    square. The mean prompt where the target is a mean."""
+    return (
+        input_tail_tokens
+        / input_mean_tokens
+        * (
+            prefill_ms
+            + np.where(sparse_layers > 0, 0, input_tail_tokens / input_mean_tokens - 1) * prefill_attention_ms
+        )
+    )
+
+
+@formula(unit="ms", label="Stall of the others by one prefill", symbol="t_{stall}", sources=("roofline-note",))
+def stall_ms(prefill_ms: Any, data_parallel: Any, data_parallel_prefill_factor: Any) -> Any:
+    """Attention groups wait for one another: more stall where there are several."""
+    return prefill_ms * np.where(data_parallel > 1, data_parallel_prefill_factor, 1)
 
 
 @formula(unit="GB", label="KV cache read per request and step", symbol="m_{read}", sources=("roofline-note",))
@@ -235,9 +275,13 @@ FORMULAS = (
     step_kernels,
     launch_ms,
     weights_read_ms,
+    computed_tokens,
     prefill_matrix_tflop,
     prefill_attention_tflop,
+    prefill_attention_ms,
     prefill_ms,
+    prefill_tail_ms,
+    stall_ms,
     kv_read_gb,
     decode_attention_tflop,
 )

@@ -23,7 +23,8 @@ MOST_ROWS = 1_048_576
 
 FUNCTIONS = frozenset(
     ("ABS", "AND", "BINOMDIST", "CEILING", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX", "ISERROR",
-     "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT", "IRR", "TEXT")
+     "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "NORMSINV", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT", "IRR",
+     "TEXT")
 )  # fmt: skip
 """All of Excel 2010 and before; none is volatile."""
 
