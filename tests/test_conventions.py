@@ -17,7 +17,7 @@ from pkgutil import iter_modules
 
 import pytest
 
-from reports import formulas
+from reports import formulas, loads
 from reports.catalog.records import Catalog
 from reports.columns import LEAF, LEAVES
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
@@ -48,6 +48,7 @@ CHAINS: dict[str, tuple[Block, ...]] = {
         for name, method in METHODS.items()
     },
     "measured runs": MEASURED_BLOCKS,
+    "stated demand": (loads.BLOCK,),
 }
 """Every chain of formulas that the program evaluates, in reading order."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fleet_frames import problem, service, source, way
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from reports.fleet.problem import Allocation, FleetProblem
 from reports.fleet.program import INFEASIBLE, OPTIMAL, least_cost, most_served
 from reports.fleet.proof import proof
 from reports.fleet.shortage import shortage
-from fleet_frames import problem, service, source, way
 
 
 def solved(case: FleetProblem) -> tuple[Allocation, pd.DataFrame, dict[str, float]]:

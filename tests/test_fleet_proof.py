@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from fleet_frames import problem, service, source, way
 
 from reports.fleet import proof as rules
 from reports.fleet.layouts import _not_dominated
@@ -13,7 +14,6 @@ from reports.fleet.packing import used_machines
 from reports.fleet.problem import FleetProblem
 from reports.fleet.program import least_cost
 from reports.fleet.proof import proof
-from fleet_frames import problem, service, source, way
 
 
 def good() -> tuple[FleetProblem, pd.DataFrame]:

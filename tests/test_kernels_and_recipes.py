@@ -14,8 +14,9 @@ from reports.catalog.records import Catalog
 from reports.field.measured import frame, read
 from reports.field.predict import evaluate_rows, predict
 from reports.field.recipes import fill, recipes
+from reports.formulas.per_token import expert_request_ms, expert_tile_requests, expert_token_ms, host_sequence_ms
 from reports.formulas.runs import steady_run_ms
-from reports.formulas.step import expert_ms, host_ms
+from reports.formulas.step import expert_ms
 from reports.formulas.work import prefill_matrix_tflop, step_kernels
 
 DOCS = "TensorRT-LLM docs"
@@ -56,10 +57,15 @@ def test_kernels_by_format(given: dict[str, float], expected: float) -> None:
 
 def experts(requests: float, tile: float) -> float:
     """One expert a token, two experts touched, a card of 1 TFLOP/s whose memory costs nothing."""
+    alone = {"experts_per_token": 1, "draft_tokens": 0, "pipeline_parallel": 1}
+    token = expert_token_ms(
+        experts_per_token=1, expert_parameters_b=1, tensor_parallel=1, data_parallel=1, expert_peak_tflops=1,
+        mfu_decode=1, mfu_moe=1,
+    )  # fmt: skip
     return float(expert_ms(
-        experts_touched=2, expert_parameters_b=1, expert_bytes_per_parameter=1, tensor_parallel=1, data_parallel=1,
-        memory_bandwidth_gb_per_s=1e12, eta_experts=1, expert_read_factor=1, experts_per_token=1,
-        stage_requests=requests, expert_peak_tflops=1, mfu_decode=1, mfu_moe=1, moe_tile_tokens=tile,
+        expert_read_ms=0, experts_touched=2, batch_requests=requests,
+        expert_request_ms=expert_request_ms(token, draft_tokens=0, pipeline_parallel=1),
+        expert_tile_requests=expert_tile_requests(moe_tile_tokens=tile, **alone),
     ))  # fmt: skip
 
 
@@ -70,16 +76,15 @@ def test_half_a_tile_of_each_expert_is_empty() -> None:
 
 
 def test_a_compiled_runtime_spends_less_on_a_sequence() -> None:
-    given = {"host_base_ms": 0.5, "host_us_per_sequence": 10, "vocabulary_size": 150000,
-             "host_reference_vocabulary_size": 150000, "group_requests": 100}  # fmt: skip
-    assert host_ms(engine_host_factor=1, **given) == pytest.approx(1.5)  # 0.5 ms and 100 x 10 us
-    assert host_ms(engine_host_factor=0.1, **given) == pytest.approx(0.6)
+    given = {"host_us_per_sequence": 10, "vocabulary_size": 150000, "host_reference_vocabulary_size": 150000}
+    assert host_sequence_ms(engine_host_factor=1, **given) == pytest.approx(0.01)
+    assert host_sequence_ms(engine_host_factor=0.1, **given) == pytest.approx(0.001)
 
 
 def test_a_chunk_of_a_prompt_fills_its_tiles_better() -> None:
     # 1,024 tokens x 2e9 operations x (1 dense + (2 chosen + 8 x 64 / 8192 empty) x 0.1)
     found = prefill_matrix_tflop(
-        input_mean_tokens=1024, dense_parameters_b=1, experts_per_token=2, expert_parameters_b=0.1,
+        computed_tokens=1024, dense_parameters_b=1, experts_per_token=2, expert_parameters_b=0.1,
         dense_peak_tflops=1, expert_peak_tflops=1, mfu_moe=1, experts=8, moe_tile_tokens=128, scheduling_tokens=8192,
     )  # fmt: skip
     assert found == pytest.approx(1024 * 2e9 / 1e12 * (1 + 2.0625 * 0.1))

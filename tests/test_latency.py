@@ -27,6 +27,11 @@ Z95, Z99 = 1.6449, 2.3263
 OPEN = {"closed_loop_flag": 0, "interarrival_scv": 1.0}
 
 
+def bursty(scv: float) -> dict[str, float]:
+    """An open loop with this squared coefficient of variation between arrivals."""
+    return {**OPEN, "interarrival_scv": scv}
+
+
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
     return read_catalog()
@@ -109,7 +114,7 @@ def test_the_number_that_runs_varies_as_arrivals_do() -> None:
 
 def test_stalls_by_hand() -> None:
     """Sixteen prompts of equal length at Poisson arrivals: 4; lengths that vary as much again, twice (by 1 + 1), and
-    answers too: root of 16 x (1 + 1) x (1 + 1) = 8. In a closed loop with equal lengths one comes for each that goes."""
+    answers too: root of 16 x (1 + 1) x (1 + 1) = 8. In a closed loop of equal lengths one comes for each that goes."""
     assert latency.stall_deviation_requests(16.0, 0, 0.0, 1.0, 1.0, 0.0, 1.0) == 4
     assert latency.stall_deviation_requests(16.0, 0, 1.0, 1.0, 1.0, 1.0, 1.0) == 8
     assert latency.stall_deviation_requests(16.0, 1, 0.0, 1.0, 1.0, 0.0, 1.0) == 0
@@ -173,7 +178,7 @@ def test_burstier_arrivals_are_never_faster(catalog: Catalog, more: float, batch
     statistic = {"tpot_target_z": z, "answer_target_z": z, "ttft_target_tail_share": share,
                  "answer_target_tail_share": share}  # fmt: skip
     calm, bursty = (
-        at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb", **OPEN | {"interarrival_scv": scv}, **statistic),
+        at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb", **bursty(scv), **statistic),
                  float(batch))
         for scv in (1.0, more)
     )  # fmt: skip
@@ -214,7 +219,7 @@ def test_no_quantity_of_the_search_falls_with_the_batch(
 
 
 def test_prefix_hits_and_drafts_change_what_they_should(catalog: Catalog) -> None:
-    """Half of the prompt cached: half of its products, and attention over I x I x (1 - 1/4) / 2 instead of I x I / 2."""
+    """Half of the prompt cached: half of its products, and attention over I x I x (1 - 1/4) / 2, not I x I / 2."""
     plain = columns(catalog, "llama-3.1-8b-instruct", "fp16", "h100-sxm5-80gb")
     half = columns(catalog, "llama-3.1-8b-instruct", "fp16", "h100-sxm5-80gb", prefix_hit_share=0.5)
     assert half["prefill_matrix_tflop"] == pytest.approx(plain["prefill_matrix_tflop"] / 2)

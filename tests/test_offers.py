@@ -59,6 +59,7 @@ def book(
     """A catalog of one card, its server, and the given prices (fields that differ from the plain row)."""
     host_facts = {"server_cards": fact(8.0), **({"server_power_kw": fact(power)} if power else {})}
     assumptions = [
+        assumption("service_life_months", 240, 240, 240),  # longer than any horizon here: nothing is renewed
         assumption("residual_share_36_months", 0.15, 0.35, 0.5),
         assumption("residual_share_60_months", 0.0, 0.1, 0.2),
         assumption("pcie_host_price_per_server", 15_000.0, 25_000.0, 40_000.0, "USD"),
@@ -351,7 +352,7 @@ def test_every_price_leaf_of_an_option_has_its_fact() -> None:
     read = {name for block in COST_BLOCKS for function in block.formulas for name in info(function).inputs}
     scopes = ("offer", "market", "exchange", "purchase", "host")
     leaves = [name for name in read if name in LEAF and LEAF[name].scope in scopes]
-    assert len(leaves) == 8
+    assert len(leaves) == 9
     for leaf in leaves:
         assert known.loc[fact_reference(row, leaf), "value"] == pytest.approx(row[leaf]), leaf
     assert known.loc[("offer", "offer-0", "rent_offer_price_per_card_hour"), "unit"] == "CNY/card-h"

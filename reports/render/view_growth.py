@@ -35,6 +35,16 @@ def has_outlook(words: Wording) -> bool:
     return len(words.run.growth) > 0 and (grows(scenario) or any(each.lease_ends for each in scenario.fleet))
 
 
+def alone(words: Wording) -> str:
+    """That services are looked at one by one, where a plan for all of them together stands beside it."""
+    if not len(words.run.fleet):
+        return ""
+    return words.translate(
+        "Each service by itself, on the card that is recommended for it alone; cards that are there go to the services "
+        "that use that kind, by tier. The fleet plan decides for all services together, for today."
+    )
+
+
 def figures(words: Wording, winners: list[Row]) -> list[dict[str, Any]]:
     """One chart and its sentences a winner whose cards change."""
     shown = []

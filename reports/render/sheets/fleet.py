@@ -7,21 +7,23 @@ from typing import Any
 
 from reports.columns import LEAF, fact_reference
 from reports.fleet.frames import RELEASE
-from reports.fleet.plan import LATER, PLAN, PRESENT_ONLY
+from reports.fleet.plan import PLAN
 from reports.fleet.problem import BUDGET, EXCLUSIVE, MPS, POWER, PRESENT, TIME_SLICED
 from reports.formulas import sizing
 from reports.formulas.meta import info
-from reports.render import view_fleet
+from reports.render import fleet_rows, view_fleet
 from reports.render.excel_style import BLUE
+from reports.render.fleet_rows import axis, head
 from reports.render.formats import AMOUNT, COUNT, GENERAL, PERCENT, QUANTITY
 from reports.render.live import Anchor, Call, Live, Ref, Span, Translated
-from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading
 
 ORDER = 35
 NAME = N_("Fleet")
-LAST = 14
+LAST, LAST_OF_USE = fleet_rows.COLUMNS, 12
 """Columns of the widest table."""
 
+TIME = "request_time_s"
 HOLDS, FAILS = N_("holds"), N_("FAILS")
 SHARING = {EXCLUSIVE: N_("alone"), TIME_SLICED: N_("in turns"), MPS: N_("together (MPS)")}
 """How a service uses its cards."""
@@ -41,7 +43,7 @@ def declare(book: Book) -> Sheet | None:
         return None
     blocks = [book.top(NAME), Rows([
         *_notes(book), *_services(book), gap(14), *_uses(book), gap(14), *_sources(book), gap(14), *_limits(book),
-        *_present(book), *_later(book), *_given(book),
+        *fleet_rows.present(book), *fleet_rows.later(book), *fleet_rows.given(book),
     ])]  # fmt: skip
     results = _results(book)
     widths: dict[int, float | tuple[float, float]] = {1: (26, 46), 2: (10, 34), 3: (14, 30), 4: 27.0, LAST + 1: 60.0}
@@ -78,16 +80,6 @@ def _notes(book: Book) -> Iterator[Row]:
     yield gap()
 
 
-def _axis(book: Book) -> str:
-    return N_("Service") if book.words.lists_services else N_("Model")
-
-
-def _head(book: Book, *labels: str, numeric: tuple[int, ...]) -> Row:
-    texts = [book.translate(label, currency=book.currency) for label in labels]
-    return Row({index: Cell(text, "head number" if index in numeric else "head listed" if index > 1 else "head")
-                for index, text in enumerate(texts, 1)}, 44)  # fmt: skip
-
-
 # ---- services: is the demand carried? ----
 
 
@@ -109,7 +101,7 @@ def sources(book: Book) -> list[dict[str, Any]]:
 def _services(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Services"), LAST)
-    yield _head(book, _axis(book), N_("Tier"), N_("Shares its cards"), N_("Demand served"), N_("Promised"),
+    yield head(book, axis(book), N_("Tier"), N_("Shares its cards"), N_("Demand served"), N_("Promised"),
                 N_("Check"), N_("Cards"), N_("A month, {currency}"), N_("Why not in full"),
                 numeric=(2, 4, 5, 7, 8))  # fmt: skip
     for row in services(book):
@@ -151,10 +143,11 @@ def _over(uses: list[dict[str, Any]], column: str) -> Span:
 def _uses(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Who runs where"), LAST)
-    yield _head(book, _axis(book), N_("Card"), N_("Layout, format, link"), N_("Cards from"), N_("Units"),
+    yield head(book, axis(book), N_("Card"), N_("Layout, format, link"), N_("Cards from"), N_("Units"),
                 N_("Load, in full units"), N_("Requests at once, one unit"), N_("Carried, requests at once"),
                 N_("Time of a request, s"), N_("Demand, requests at once"), N_("Demand served"), N_("Cards"),
-                numeric=tuple(range(5, 13)))  # fmt: skip
+                *(info(book.made[name][0]).label for name in _made_inputs()),
+                numeric=tuple(range(5, LAST_OF_USE + 1 + len(_made_inputs()))))  # fmt: skip
     for row in services(book):
         for use in uses_of(book, str(row["service"])):
             yield Row(_use(book, use))
@@ -169,6 +162,12 @@ def _use(book: Book, use: dict[str, Any]) -> dict[int, Cell]:
     def at(column: str) -> Ref:
         return Ref(anchor(column, *_key(use)))
 
+    frame = book.run.candidates
+    row = frame[frame["candidate_id"] == use["candidate_id"]].iloc[0].to_dict()
+    more = {
+        LAST_OF_USE + index: Cell(float(row[name]), "value", QUANTITY, anchor(name, *_key(use)))
+        for index, name in enumerate(_made_inputs(), 1)
+    }
     parts = str(use["option_id"]).split(".")
     layout = view_fleet.option_row(book.words, use)
     link = book.words.link(parts[-1])
@@ -182,20 +181,24 @@ def _use(book: Book, use: dict[str, Any]) -> dict[int, Cell]:
         6: Cell(use["load_units"], "solved", QUANTITY, anchor("load", *_key(use))),
         7: Cell(use["capacity"], "value", QUANTITY, anchor("capacity", *_key(use))),
         8: Cell(Call("*", at("load"), at("capacity")), "formula", QUANTITY, anchor("carried", *_key(use))),
-        9: Cell(use["request_time_s"], "value", QUANTITY, anchor("request_time_s", *_key(use))),
-        10: Cell(_demand(book, use), "formula", QUANTITY, anchor("demand", *_key(use))),
+        9: Cell(use[TIME], "value", QUANTITY, anchor(TIME, *_key(use))),
+        10: Cell(_demand(book, use, row), "formula", QUANTITY, anchor("demand", *_key(use))),
         11: Cell(Call("/", at("carried"), at("demand")), "formula", PERCENT, anchor("share", *_key(use))),
         12: Cell(use["cards"], "solved", QUANTITY, anchor("cards", *_key(use))),
+        **more,
     }
 
 
-def _demand(book: Book, use: dict[str, Any]) -> object:
+def _made_inputs() -> list[str]:
+    """Columns of the option, besides the time of a request, that the demand is made from."""
+    return [name for name in info(sizing.demand_concurrency).inputs if name not in LEAF and name != TIME]
+
+
+def _demand(book: Book, use: dict[str, Any], row: dict[str, Any]) -> object:
     """The demand as the engine's formula over the Inputs sheet, with the time that a request takes on this layout."""
     function = sizing.demand_concurrency
-    frame = book.run.candidates
-    row = frame[frame["candidate_id"] == use["candidate_id"]].iloc[0].to_dict()
-    known = {tuple(fact) for fact in book.run.facts[["scope", "key", "column"]].astype(str).to_numpy()}
-    places: dict[str, Anchor] = {"request_time_s": anchor("request_time_s", *_key(use))}
+    known = set(map(tuple, book.run.facts[["scope", "key", "column"]].astype(str).to_numpy()))
+    places: dict[str, Anchor] = {name: anchor(name, *_key(use)) for name in (TIME, *_made_inputs())}
     for name in info(function).inputs:
         if name in LEAF and (reference := fact_reference(row, name)) in known:
             places[name] = ("input", *reference)
@@ -217,7 +220,7 @@ def _source_name(book: Book, row: dict[str, Any]) -> str:
 def _sources(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Cards by source"), LAST)
-    yield _head(book, N_("Source"), N_("Card"), N_("What is done"), N_("There are"), N_("Machines"),
+    yield head(book, N_("Source"), N_("Card"), N_("What is done"), N_("There are"), N_("Machines"),
                 N_("Cards of a machine"), N_("Cards"), N_("Cards in use"), N_("Check"),
                 N_("One machine a month, {currency}"), N_("Committed a month, {currency}"), N_("A month, {currency}"),
                 N_("One machine, kW"), N_("Power, cooling included, kW"), N_("About"),
@@ -298,7 +301,7 @@ def _limits(book: Book) -> Iterator[Row]:
     if not rows:
         return
     yield heading(_("Limits of the site"), LAST)
-    yield _head(book, N_("Limit"), N_("Used"), N_("There is"), N_("Check"), numeric=(2, 3))
+    yield head(book, N_("Limit"), N_("Used"), N_("There is"), N_("Check"), numeric=(2, 3))
     for row in rows:
         name = str(row["resource"])
         used: object = Ref(anchor("total", "power")) if name == POWER else row["used"]
@@ -349,54 +352,3 @@ def checks(book: Book) -> Iterator[tuple[str, str, str, Live, Live, Live]]:
         holds = Call("<=", Call("-", used, Ref(TOLERANCE, "both")), limit)
         of = book.translate(view_fleet.RESOURCES[name])
         yield group, N_("The site has what the fleet takes"), of, used, limit, holds
-
-
-# ---- as evaluated ----
-
-
-def _present(book: Book) -> Iterator[Row]:
-    _ = book.translate
-    rows = view_fleet.of_plan(book.run.fleet_services, PRESENT_ONLY)
-    if not rows:
-        return
-    yield heading(f"{_('If nothing is bought and nothing rented')} · {book.as_evaluated}", LAST)
-    yield from _plain(book, rows)
-
-
-def _later(book: Book) -> Iterator[Row]:
-    _ = book.translate
-    found = view_fleet.ahead(book.words)
-    if not found:
-        return
-    yield heading(f"{found['title']} · {book.as_evaluated}", LAST)
-    yield Row({1: Cell(found["lead"], "note")})
-    yield from _plain(book, view_fleet.of_plan(book.run.fleet_services, LATER))
-
-
-def _plain(book: Book, rows: list[dict[str, Any]]) -> Iterator[Row]:
-    yield _head(book, _axis(book), N_("Tier"), N_("Demand, requests at once"), N_("Demand served"), N_("Units"),
-                N_("Cards"), N_("A month, {currency}"), numeric=(2, 3, 4, 5, 6, 7))  # fmt: skip
-    kinds = (("tier", COUNT), ("demand_concurrency", QUANTITY), ("served_share", PERCENT), ("units", COUNT),
-             ("cards", QUANTITY), ("amount", AMOUNT))  # fmt: skip
-    for row in rows:
-        cells = {index: Cell(row[name], "value", kind) for index, (name, kind) in enumerate(kinds, 2)}
-        yield Row({1: Cell(book.service(str(row["service"]))), **cells})
-    yield gap(14)
-
-
-def _given(book: Book) -> Iterator[Row]:
-    _ = book.translate
-    found = book.run.given
-    if found.empty:
-        return
-    yield heading(f"{_('What the present cards carry')} · {book.as_evaluated}", LAST)
-    yield _head(book, _axis(book), N_("Card"), N_("Layout of a unit"), N_("Cards"), N_("Replicas"),
-                N_("Requests at once"), N_("Requests a second"), N_("Of its demand"),
-                numeric=(4, 5, 6, 7, 8))  # fmt: skip
-    kinds = (("given_cards", COUNT), ("given_replicas", COUNT), ("given_concurrency", COUNT),
-             ("given_requests_per_s", QUANTITY), ("given_demand_share", PERCENT))  # fmt: skip
-    for row in found.to_dict("records"):
-        cells = {index: Cell(None if missing(row[name]) else row[name], "value", kind)
-                 for index, (name, kind) in enumerate(kinds, 4)}  # fmt: skip
-        yield Row({1: Cell(book.service(str(row["service"]))), 2: Cell(book.gpu(row)),
-                   3: Cell(view_fleet.option_row(book.words, row), "listed"), **cells})  # fmt: skip
