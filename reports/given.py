@@ -12,7 +12,7 @@ from reports.catalog.select import assumption
 from reports.columns import LEAVES
 from reports.scenario.demand import curve_of
 from reports.scenario.operations import Policies
-from reports.scenario.resident import resident, resident_mean_tokens
+from reports.scenario.resident import resident
 from reports.scenario.schema import Scenario
 from reports.scenario.services import Service
 from reports.scenario.targets import TAIL_SHARE, Statistic, normal_quantile_z
@@ -76,7 +76,6 @@ def workload_values(service: Service) -> dict[str, float]:
     found = {
         "prefix_hit_share": workload.prefix_hit_share,
         "interarrival_scv": workload.interarrival_scv,
-        "resident_tokens": resident_mean_tokens(workload),
         "closed_loop_flag": float(pattern in CLOSED_LOOP),
         "burst_flag": float(pattern == "burst"),
         "tpot_target_ms": targets.tpot_ms if targets else np.nan,

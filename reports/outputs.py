@@ -99,10 +99,9 @@ def _cores() -> int:
 
 
 FIRST_COLUMNS = (
-    "candidate_id", "method", "service", "model", "quantization", "gpu", "count", "interconnect", "feasible",
+    "candidate_id", "method", "model", "quantization", "gpu", "count", "interconnect", "feasible",
     "binding_constraint", "memory_concurrency", "recommended_concurrency", "output_tokens_per_s", "tpot_ms", "ttft_ms",
-    "cards_needed",
-    "excuse",
+    "cards_needed", "excuse", "service",
 )  # fmt: skip
 
 

@@ -237,9 +237,9 @@ class LongTailLength(Lengths):
 
     A Weibull distribution, cdf 1 - exp(-(t / scale)^shape), whose shape follows from P95 / mean: from mean and P95
     alone it came nearer than a log-normal to the spread of published prompts and answers, as near as a gamma
-    distribution, and everything about it is in closed form. Its P95 is at most 4.67 x mean. Beyond that it is mixed with requests of one token (95 %)
-    and of P95 tokens (5 %): both parts have the same P95, so the mixture has it too, and the shares follow from the
-    mean. No lengths at all have a P95 of more than 20 x mean.
+    distribution, and everything about it is in closed form. Its P95 is at most 4.67 x mean. Beyond that it is mixed
+    with requests of one token (95 %) and of P95 tokens (5 %): both parts have the same P95, so the mixture has it too,
+    and the shares follow from the mean. No lengths at all have a P95 of more than 20 x mean.
     """
 
     distribution: Literal["long_tail"]

@@ -12,7 +12,10 @@ trace, or both distributions on a grid of their quantiles, five Gauss points in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +29,7 @@ Values = NDArray[np.float64]
 
 PANELS = 22
 GAUSS_POINTS = 5
-MOST_MOMENTS = 200_000
+MOST_MOMENTS = 100_000
 """Pairs of lengths times moments of the answer at which percentiles are taken."""
 
 
@@ -55,37 +58,66 @@ class TokenSpread:
     deviation: float
 
 
+@dataclass(frozen=True)
+class _Lengths:
+    """The lengths of a workload, compared by what they are: services that share them are summed once."""
+
+    key: tuple[str, ...]
+    workload: Workload = field(compare=False)
+
+
+def _lengths(workload: Workload) -> _Lengths:
+    trace = getattr(workload, "traced", None)
+    joint = workload.joint
+    rows = "" if joint is None else hashlib.blake2b(joint.tobytes()).hexdigest()
+    return _Lengths(
+        (repr(workload.input_tokens), repr(workload.output_tokens), rows, trace.digest if trace else ""), workload
+    )
+
+
+@lru_cache(maxsize=1024)
+def _held(lengths: _Lengths, page: float, window: float) -> tuple[float, ...]:
+    """Means over running requests of what ``_integrals`` adds up, and over all requests of tokens at their end, in
+    pages, and of those capped by the window."""
+    prompt, answer, share = pairs(lengths.workload)
+    start, end = (_integrals(tokens, page, window) for tokens in (prompt, prompt + answer))
+    met = float(share @ answer)
+    whole = _paged(prompt + answer, page)
+    return (
+        *(float(share @ (later - before)) / met for before, later in zip(start, end, strict=True)),
+        float(share @ whole), float(share @ np.minimum(whole, window)),
+    )  # fmt: skip
+
+
 def resident(workload: Workload, model: ModelEntry, page_tokens: float) -> Resident:
     """What requests of the workload hold in the model, with pages of ``page_tokens`` (0: none)."""
     full = model.value("kv_elements_per_token_full_layers")
     sliding = model.value("kv_elements_per_token") - full
-    window = _paged(np.float64(model.value("sliding_window_tokens")), page_tokens)
-
-    def elements(tokens: Any) -> Values:
-        held = _paged(tokens, page_tokens)
-        return np.asarray(full * held + sliding * np.minimum(held, window))
-
-    prompt, answer, share = pairs(workload)
-    start, end = (_integrals(tokens, page_tokens, float(window)) for tokens in (prompt, prompt + answer))
-    held, held_held, capped, capped_capped, held_capped = (
-        float(share @ (later - before)) / float(share @ answer) for before, later in zip(start, end, strict=True)
+    window = float(_paged(model.value("sliding_window_tokens"), page_tokens))
+    held, held_held, capped, capped_capped, held_capped, whole, whole_capped = _held(
+        _lengths(workload), page_tokens, window
     )
     mean = full * held + sliding * capped
     square = full**2 * held_held + sliding**2 * capped_capped + 2 * full * sliding * held_capped
-    careful = workload.input_tokens.p95 + workload.output_tokens.p95
+    careful = float(_paged(workload.input_tokens.p95 + workload.output_tokens.p95, page_tokens))
     return Resident(
-        mean_elements=float(mean),
-        deviation_elements=float(np.sqrt(max(square - mean**2, 0.0))),
-        full_elements=float(share @ elements(prompt + answer)),
-        full_p95_elements=float(elements(np.float64(careful))),
+        mean_elements=mean,
+        deviation_elements=math.sqrt(max(square - mean**2, 0.0)),
+        full_elements=full * whole + sliding * whole_capped,
+        full_p95_elements=full * careful + sliding * min(careful, window),
     )
 
 
 def resident_tokens(workload: Workload) -> TokenSpread:
     """Tokens of a running request at a random moment, without pages and windows."""
-    prompt, answer, share = pairs(workload)
+    return _spread(_lengths(workload))
+
+
+@lru_cache(maxsize=1024)
+def _spread(lengths: _Lengths) -> TokenSpread:
+    prompt, answer, share = pairs(lengths.workload)
     met = float(share @ answer)
-    mean = resident_mean_tokens(workload)
+    mean = resident_mean_tokens(lengths.workload)
     square = float(share @ (prompt**2 * answer + prompt * answer**2 + answer**3 / 3)) / met
     count = max(min(MOST_MOMENTS // len(prompt), 1000), 1)
     moments = (np.arange(count) + 0.5) / count
