@@ -189,6 +189,8 @@ class _Reading:
         return self.file.as_of.isoformat() if self.file.as_of else self.file.period
 
     def _growth(self, workload: Workload, path: KeyPath) -> None:
+        if workload.demand is None:  # was said where the demand is read
+            return
         demands = {(*path, "demand"): workload.demand.growth}
         demands |= {(*path, "demand", "by_model", model): own.growth for model, own in workload.demand.by_model.items()}
         for here, growth in demands.items():
