@@ -56,7 +56,7 @@ def rent_present_cost_amount(rent_total_amount_per_month: Any, rent_annuity_fact
 
 @formula(unit="ratio", label="Purchases, discounted", symbol="a_{new}", sources=_SOURCE)
 def purchase_annuity_factor(monthly_discount_rate: Any, service_life_months: Any, renewal_times: Any) -> Any:
-    """Present value of 1 paid on day 0 and again at every renewal; powers as exponentials, for spreadsheets overflow."""
+    """Present value of 1 paid on day 0 and at every renewal; powers as exponentials, for spreadsheets overflow."""
     return np.where(
         monthly_discount_rate == 0,
         1 + renewal_times,
