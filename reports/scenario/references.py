@@ -103,6 +103,8 @@ class _Reading:
 
     def attached(self, workload: Workload, path: KeyPath) -> Workload:
         """The workload with its trace, its profile, and the source of its lengths."""
+        if workload.demand is None:  # services that are empty: was said where they are read
+            return workload
         trace = self._trace(workload, path) if workload.trace else None
         if trace is None and any(isinstance(getattr(workload, name), TraceLength) for name in LENGTHS):
             if workload.trace is None:
