@@ -1,4 +1,4 @@
-"""The data dictionary: every column a formula reads that no formula makes (a leaf), with its unit, scope and label.
+"""The data dictionary (long because every leaf is one row): every column a formula reads that no formula makes (a leaf), with its unit, scope and label.
 
 The scope says which record a leaf comes from, hence which table of the Inputs sheet shows it and where its source is:
 

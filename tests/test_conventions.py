@@ -23,6 +23,7 @@ from reports.columns import LEAF, LEAVES
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
 from reports.field.predict import BLOCKS as MEASURED_BLOCKS
 from reports.fleet import given
+from reports.formulas import grid, hosted, hourly
 from reports.formulas.meta import Formula, FormulaInfo, info
 from reports.methods import METHODS, Block
 from reports.plan import growth, rows, spares
@@ -35,7 +36,7 @@ PATHS_NOBODY_ELSE_HAS = re.compile(r"(?<![\w.:/-])/(?:work|root|home|Users)/[\w.
 REGISTRY_HOSTS = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|deb[.]debian[.]org|archive[.]ubuntu[.]com")
 UNREAD_LEAVES = {
     "tdp_w",  # shown with the card; power is reckoned from the whole server
-    "tpot_target_ms", "ttft_target_ms",  # the search and the constraints compare with them
+    "tpot_target_ms", "ttft_target_ms", "answer_target_ms",  # the search and the constraints compare with them
     "peak_fp8_tflops", "peak_int8_tops", "peak_fp4_tflops",  # read as dense_peak_tflops or expert_peak_tflops
     "exchange_rate",  # read as the exchange rate of the offer or of the server price
 }  # fmt: skip
@@ -49,6 +50,7 @@ CHAINS: dict[str, tuple[Block, ...]] = {
     },
     "measured runs": MEASURED_BLOCKS,
     "stated demand": (loads.BLOCK,),
+    "beside the ranking": tuple(Block(each.__name__, each.FORMULAS) for each in (hosted, hourly, grid)),
 }
 """Every chain of formulas that the program evaluates, in reading order."""
 
