@@ -1,4 +1,4 @@
-"""The data dictionary (long because every leaf is one row): every column a formula reads that no formula makes (a leaf), with its unit, scope and label.
+"""The data dictionary (long because each leaf is a row): every column read that no formula makes, unit, scope, label.
 
 The scope says which record a leaf comes from, hence which table of the Inputs sheet shows it and where its source is:
 

@@ -1,4 +1,4 @@
-"""Rent against buy (long because one case is worked by hand): down to the cent, the closed forms, the timeline and the cost lines."""
+"""Rent against buy (long because worked by hand): one case to the cent, closed forms, timeline, cost lines."""
 
 from __future__ import annotations
 
