@@ -141,10 +141,13 @@ def test_owned_servers_cost_their_running(run: Run, catalog: Catalog) -> None:
     assert whole["capex_amount"] == 0
     assert whole["rack_machines"] == 3  # 15 kW hold three of 4.5, 40 units ten of 4
     option = run.options[(run.options["gpu"] == "l40s") & (run.options["servers_needed"] > 0)].iloc[0]
-    assert whole["amount"] == pytest.approx(option["running_amount_per_month"] / option["servers_needed"])
+    parts = ("energy", "colocation", "maintenance")
+    running = sum(option[f"{part}_amount_per_month"] for part in parts) / option["servers_needed"]
+    assert whole["amount"] == pytest.approx(running)  # no tax is left over: VAT is recovered
     leased = found.loc["leased.2.h20-96gb"]
     h20 = run.options[(run.options["gpu"] == "h20-96gb") & (run.options["servers_needed"] > 0)].iloc[0]
-    assert leased["amount"] < h20["running_amount_per_month"] / h20["servers_needed"]  # the lessor maintains
+    hosted = sum(h20[f"{part}_amount_per_month"] for part in parts[:2]) / h20["servers_needed"]
+    assert leased["amount"] == pytest.approx(hosted)  # the lessor maintains
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_every_section_is_used_and_every_template_belongs_to_one() -> None:
 def test_cards_and_money_of_the_options_table_agree_with_page_one() -> None:
     run = run_of("monthly-procurement")
     words = Wording(run, "en", translator("en"))
-    groups = {group["model"]: group for group in view_options.by_model(words)}
+    groups = {group["model"]: group for group in view_options.by_service(words)}
     for row in view_summary.rows(run.winners()):
         (shown,) = [each for each in groups[words.model(row["model"])]["rows"] if each["winner"]]
         way, paid = ("bought", "bought_cards") if row["way"] == "buy" else ("rented", "rented_cards")

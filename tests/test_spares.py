@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
 from recalculate import recalculate, same, values
+from scenario_text import GOOD, problems, read
 
+from reports.catalog.records import Catalog
 from reports.evaluate import evaluate_frame
 from reports.formulas import resilience
 from reports.formulas.meta import binomial_tail, formula
+from reports.given import stated_assumptions
 from reports.plan import spares
 from reports.render.translate import to_excel, to_latex
 
@@ -118,6 +121,23 @@ def test_what_is_not_known_stays_blank() -> None:
     row = sized(option(units_needed=np.nan, availability_target_share=0.99)).iloc[0]
     assert np.isnan(row["sized_cards"])
     assert np.isnan(row["availability_share"])
+
+
+POLICIES = """\
+policies: {spare: server, headroom_share: 0.3, startup_minutes: 5}
+"""
+
+
+def test_policies_state_assumptions(tmp_path: Path, catalog: Catalog) -> None:
+    stated = stated_assumptions(read(tmp_path, catalog, GOOD + POLICIES))
+    assert {name: value for name, (value, _) in stated.items()} == {
+        "spare_policy_units": 0, "spare_policy_servers": 1, "safety_factor": 0.7, "startup_minutes": 5,
+    }  # fmt: skip
+
+
+def test_a_policy_and_its_assumption_together_are_refused(tmp_path: Path, catalog: Catalog) -> None:
+    (found,) = problems(tmp_path, catalog, GOOD + POLICIES + "assumptions: {safety_factor: 0.9}\n")
+    assert "policies.headroom_share: and assumptions.safety_factor say the same" in found
 
 
 @given(

@@ -26,13 +26,16 @@ TOGETHER = 2
 
 TAXED = ("energy", "colocation", "maintenance", "insurance", "licence")
 """Running costs that carry tax."""
+HOSTED = ("energy", "colocation")
+"""What ends with the use of a server that somebody else maintains."""
 
 
 def servers(candidates: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> pd.DataFrame:
     """One row a card, by its id: the server it is bought as, and the amounts of one such server.
 
-    ``running_amount`` is for a server of one's own, ``hosted_amount`` for one whose lessor pays maintenance and
-    insurance; ``buy_amount`` is the level payment over the horizon. Blank where there is no price or no power figure.
+    ``running_amount`` is what running a server of one's own costs (electricity, colocation, maintenance), and
+    ``hosted_amount`` the same where a lessor pays for maintenance; staff and insurance stay whether it runs or not.
+    ``buy_amount`` is the level payment over the horizon, with all of them. Blank without a price or a power figure.
     """
     scenario = _without_room(scenario)
     template = _template(candidates)
@@ -41,11 +44,9 @@ def servers(candidates: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> p
     priced, _, _ = attach(template.assign(sized_cards=cards, demand_cards=cards), scenario, catalog)
     full = evaluate_frame(_free(priced), COST_BLOCKS)
     of_all = {name: full[f"{name}_amount_per_month"] for name in TAXED}
-    lessor = of_all["maintenance"] + of_all["insurance"]
     tax = 1 + full["running_tax_amount_per_month"] / sum(of_all.values())
     price = full["hardware_amount"]
-    unpriced = full["energy_amount_per_month"] + full["colocation_amount_per_month"]
-    running = full["running_amount_per_month"].fillna(unpriced)
+    hosted = sum(of_all[name] for name in HOSTED) * tax.fillna(1.0)
     made = pd.DataFrame(
         {
             "server_cards": full["server_cards"],
@@ -56,8 +57,8 @@ def servers(candidates: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> p
             "server_amount": price / TOGETHER,
             "capex_amount": full["capex_amount"] / TOGETHER,
             "buy_amount": full["buy_equivalent_amount_per_month"] / TOGETHER,
-            "running_amount": running / TOGETHER,
-            "hosted_amount": (running - (lessor * tax).fillna(0.0)) / TOGETHER,
+            "running_amount": (hosted + (of_all["maintenance"] * tax).fillna(0.0)) / TOGETHER,
+            "hosted_amount": hosted / TOGETHER,
         }
     )
     return made.set_index(full["gpu"].astype(str).to_numpy())

@@ -1,7 +1,7 @@
 """Where cards can come from: the present fleet, servers to buy, instances to rent, each with what one machine costs.
 
-What is owned costs its power, place, care and people. What is leased or reserved is paid until it ends, whether used
-or not, so that using it costs no more than its power and place; the lessor or provider takes care of it.
+What is owned costs its power, place and maintenance. What is leased or reserved is paid until it ends, whether used or
+not, so that using it costs no more than its power and place; the lessor or provider takes care of it.
 """
 
 from __future__ import annotations

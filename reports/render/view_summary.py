@@ -90,7 +90,10 @@ def method_warnings(words: Wording) -> list[str]:
 def answer_lines(words: Wording) -> list[str]:
     """The answer on a terminal: the headline, the dearest decision (or the latency) in it, how large the search was."""
     winners = rows(words.run.winners())
-    lines = [view_fleet.headline(words) or headline(words, winners)]
+    pool = view_fleet.headline(words)
+    if pool:
+        return [each for each in (pool, view_fleet.do_nothing(words), compared(words)) if each]
+    lines = [headline(words, winners)]
     if len(winners) > 1:
         lines += [decision(words, row) for row in chain_winners(winners)]
     elif winners:

@@ -97,3 +97,11 @@ class Policies(Strict):
     """Accepted probability that the running requests do not fit into memory together."""
     budget_per_quarter: Amount | None = None
     """Most that may be ordered in a quarter, in the scenario's currency."""
+
+
+SAID_BY_POLICIES: dict[str, tuple[str, ...]] = {
+    "spare": ("spare_policy_units", "spare_policy_servers"),
+    "headroom_share": ("safety_factor",),
+    **{name: (name,) for name in ("surge_share", "development_share", "startup_minutes", "preemption_probability")},
+}
+"""Policy -> the assumptions that it states; both together would say one thing twice."""

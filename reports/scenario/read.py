@@ -13,6 +13,7 @@ from reports.errors import InputError, Problem
 from reports.scenario.fleet_check import check_fleet
 from reports.scenario.merge import Change, Merged, clashes, unknown_keys
 from reports.scenario.names import check_assumptions, check_prices, resolve_names, resolve_services
+from reports.scenario.operations import SAID_BY_POLICIES
 from reports.scenario.references import attach, resolve_workloads
 from reports.scenario.schema import RULE_OF_THUMB, Scenario, ScenarioFile, last_day
 from reports.scenario.services import constructed
@@ -278,6 +279,10 @@ def _check_whole(file: ScenarioFile, merged: Merged) -> list[Problem]:
         if abs(months) > 1:
             problem(("as_of",), "is too far from the period", read=file.as_of.isoformat(),
                     expected=f"a day in {file.period} or in the month before or after it")
+    for name, rows in SAID_BY_POLICIES.items():
+        twice = [row for row in rows if row in file.assumptions]
+        if getattr(file.policies, name) is not None and twice:
+            problem(("policies", name), f"and assumptions.{twice[0]} say the same", expected="one of the two")
     day = file.as_of or end
     if file.validity is not None and file.validity < day:
         problem(("validity",), "is over before the report is made", read=file.validity.isoformat(),
