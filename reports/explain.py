@@ -131,7 +131,7 @@ def _whole(run: Run, method: Method, candidate: pd.DataFrame) -> _Row:
         listed = run.shortlist[run.shortlist["candidate_id"] == candidate["candidate_id"].iloc[0]]
         if len(listed):
             months = run.timelines[run.timelines["option_id"] == listed["option_id"].iloc[0]]
-            return _Row({**candidate.iloc[0].to_dict(), **listed.iloc[0].to_dict()}, run.facts, months, blocks)
+            return _Row({**candidate.iloc[0].to_dict(), **listed.iloc[0].to_dict()}, run.facts, months, run.blocks)
     known = run.facts if method.name == run.method.name else collect(run.scenario, run.catalog, method).frame
     if not candidate["feasible"].iloc[0]:
         without = tuple(block for block in method.blocks() if not block.point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
@@ -41,7 +41,15 @@ Stage = Callable[[Run], Run]
 LATER = (spares.BLOCK, *COST_BLOCKS, CASHFLOW_BLOCK, growth.BLOCK, growth.MONTHS)
 """Blocks that read the candidates after their evaluation."""
 
+def nearby(run: Run) -> Run:
+    """What was measured near the short list, looked up once it is settled."""
+    if run.method.name != "roofline" or run.shortlist.empty:
+        return run
+    return replace(run, evidence=evidence(run.shortlist, run.catalog, shipped(run.catalog)))
+
+
 STAGES: tuple[Stage, ...] = (
+    nearby,
     loads.stage,
     outlook.stage,
     fleet_plan.stage,
@@ -98,7 +106,7 @@ def _recommended(scenario: Scenario, catalog: Catalog, evaluated: Sequence[pd.Da
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
-        evidence=_nearest(method.name, shortlist, catalog),
+        evidence=pd.DataFrame(columns=list(COLUMNS)),
         warnings=(*warnings, *warnings_on_cover(scenario, catalog, shortlist, facts)),
     )
 
@@ -108,13 +116,6 @@ def _with_bands(method: str, candidates: pd.DataFrame, catalog: Catalog) -> pd.D
     if method != "roofline":
         return candidates
     return pd.concat([candidates, bands(candidates, catalog)], axis=1)
-
-
-def _nearest(method: str, shortlist: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
-    """What was measured near the short list."""
-    if method != "roofline" or shortlist.empty:
-        return pd.DataFrame(columns=list(COLUMNS))
-    return evidence(shortlist, catalog, shipped(catalog))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,10 @@ CHAINS: dict[str, tuple[Block, ...]] = {
     },
     "measured runs": MEASURED_BLOCKS,
     "stated demand": (loads.BLOCK,),
-    "beside the ranking": tuple(Block(each.__name__, each.FORMULAS) for each in (hosted, hourly, grid)),
+    "beside the ranking": (
+        *METHODS["roofline"].blocks(), spares.BLOCK, *COST_BLOCKS,
+        *(Block(each.__name__, each.FORMULAS) for each in (hosted, hourly, grid)),
+    ),
 }
 """Every chain of formulas that the program evaluates, in reading order."""
 
@@ -162,7 +165,7 @@ def test_every_parameter_is_a_leaf_or_an_earlier_column() -> None:
                 place = f"{chain}, {block.title}, {column}"
                 reads = {block.resolve(parameter) for parameter in info(function).inputs}
                 wrong += [
-                    f"{place}: {read} is not known yet: make it in a formula above, or add a row to reports/columns.py"
+                    f"{place}: {read} is not known yet: make it in a formula above, or add a row to reports/leaves.py"
                     for read in sorted(reads - known)
                 ]
                 if column in made or column in LEAF:
@@ -188,7 +191,7 @@ def test_every_leaf_is_read_by_a_formula() -> None:
     }
     read |= {name for row in (*CASHFLOW, *PLAN) for name in row.reads}
     unread = set(LEAF) - read
-    assert unread - UNREAD_LEAVES == set(), "no formula reads these: take them out of reports/columns.py"
+    assert unread - UNREAD_LEAVES == set(), "no formula reads these: take them out of reports/leaves.py"
     assert UNREAD_LEAVES - unread == set(), "formulas read these now: take them out of UNREAD_LEAVES in this file"
 
 

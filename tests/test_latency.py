@@ -27,7 +27,7 @@ Z95, Z99 = 1.6449, 2.3263
 OPEN = {"closed_loop_flag": 0, "interarrival_scv": 1.0}
 
 
-def bursty(scv: float) -> dict[str, float]:
+def arriving(scv: float) -> dict[str, float]:
     """An open loop with this squared coefficient of variation between arrivals."""
     return {**OPEN, "interarrival_scv": scv}
 
@@ -178,7 +178,7 @@ def test_burstier_arrivals_are_never_faster(catalog: Catalog, more: float, batch
     statistic = {"tpot_target_z": z, "answer_target_z": z, "ttft_target_tail_share": share,
                  "answer_target_tail_share": share}  # fmt: skip
     calm, bursty = (
-        at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb", **bursty(scv), **statistic),
+        at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb", **arriving(scv), **statistic),
                  float(batch))
         for scv in (1.0, more)
     )  # fmt: skip

@@ -16,8 +16,8 @@ from reports import confidence
 from reports.catalog.read import read_catalog
 from reports.errors import InputError
 from reports.field import accuracy
-from reports.field.physics import load
 from reports.field.predict import predict
+from reports.field.reading import load
 from reports.field.score import prepare, scored
 from reports.pipeline import build, evaluate
 from reports.render import pdf, view, view_money, view_nearby, view_summary

@@ -183,9 +183,9 @@ def test_an_edited_input_flows_as_in_a_new_run(books: Books, catalog: Catalog, n
     for option in run.shortlist.to_dict("records"):
         new = after.loc[option["option_id"]]
         same_choice = all(new[key] == option[key] for key in ("candidate_id", "tensor_parallel", "pipeline_parallel",
-                          "replicas", "offer_id", "purchase_id"))  # fmt: skip
+                          "replicas", "offer_id", "purchase_id", "simulated_requests"))  # fmt: skip
         if not same_choice:
-            continue  # the search chose another layout or offer: that needs a new run, as the sheet says
+            continue  # the search or the simulation found something else: that needs a new run, as the sheet says
         letter = column_of(shown, run, option)
         for label, column in FIGURES.items():
             value = figure(shown, letter, label)

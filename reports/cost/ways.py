@@ -21,6 +21,7 @@ from reports.run import Run
 COLUMNS = (
     "service", "option_id", "way", "owned_servers", "reserved_instances", "card_hours_per_month", "capex_amount",
     "present_cost_amount", "npv_amount", "equivalent_amount_per_month", "source", "best",
+    "own_wins_from_mtok",
 )  # fmt: skip
 
 ALWAYS, FOLLOW, BASE, SPOT, BUY, LOAN, LEASE, HYBRID, API = (
@@ -166,7 +167,7 @@ def _hosted(run: Run) -> Iterable[dict[str, object]]:
             "service": row["service"], "option_id": "", "way": API, "owned_servers": 0.0, "reserved_instances": 0.0,
             "card_hours_per_month": 0.0, "capex_amount": 0.0, "present_cost_amount": cost, "npv_amount": -cost,
             "equivalent_amount_per_month": month, "source": f"{price['provider']}/{price['provider_model']}",
-            "best": False,
+            "best": False, "own_wins_from_mtok": own_wins_from_mtok(row, price),
         }  # fmt: skip
 
 

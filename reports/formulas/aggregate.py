@@ -155,7 +155,7 @@ PREVIOUS = Aggregate(
     "previous", previous, "IF(COUNT({first}:{here})>1,INDEX({row},MAX(COUNT({first}:{here})-1,1)),0)",
     r"{a}_{m-1}", along=True,
 )  # fmt: skip
-IRR = Aggregate("irr", irr, "IRR({row})", r"\mathrm{IRR}({a})")
+IRR = Aggregate("irr", irr, "IRR({row},0)", r"\mathrm{IRR}({a})")
 
 AGGREGATES: tuple[Aggregate, ...] = (
     TOTAL, CUMULATIVE_SUM, NPV, FIRST_WHERE, LOOKUP, LARGEST, CUMULATIVE_MAX, AHEAD, BEHIND, PREVIOUS, IRR,

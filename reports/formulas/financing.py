@@ -34,7 +34,7 @@ def loan_term_months(loan_months: Any, horizon_months: Any) -> Any:
     return np.minimum(loan_months, horizon_months)
 
 
-@formula(unit="currency/month", label="Loan, level payment", symbol="L", sources=_SOURCE)
+@formula(unit="currency/month", label="Loan, level payment", symbol="K_{loan}", sources=_SOURCE)
 def loan_amount_per_month(
     capex_amount: Any, loan_down_amount: Any, loan_monthly_rate: Any, loan_term_months: Any
 ) -> Any:

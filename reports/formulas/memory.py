@@ -174,7 +174,10 @@ def kv_running_gib(
 
 
 @formula(
-    unit="GiB", label="KV cache of a running request, deviation, per card", symbol="\\sigma", sources=("methods-note",)
+    unit="GiB",
+    label="KV cache of a running request, deviation, per card",
+    symbol="\\sigma_{kv}",
+    sources=("methods-note",),
 )
 def kv_deviation_gib(
     resident_deviation_kv_elements: Any, kv_bytes_per_element: Any, kv_shard_ratio: Any, pipeline_parallel: Any

@@ -206,14 +206,14 @@ def host_sequence_ms(
     return host_us_per_sequence * engine_host_factor * vocabulary_size / host_reference_vocabulary_size / US_PER_MS
 
 
-@formula(unit="tokens", label="Tokens a request gains per step", symbol="\\tau", sources=("speculative-paper",))
+@formula(unit="tokens", label="Tokens a request gains per step", symbol="\\tau_{draft}", sources=("speculative-paper",))
 def gained_tokens(draft_tokens: Any, draft_acceptance_ratio: Any) -> Any:
     """Each draft token counts when those before it were accepted, and the model adds one of its own: a geometric sum.
     One token without drafts."""
     return (1 - draft_acceptance_ratio ** (draft_tokens + 1)) / (1 - draft_acceptance_ratio)
 
 
-@formula(unit="ratio", label="Time of a token against a step", symbol="d", sources=("speculative-paper",))
+@formula(unit="ratio", label="Time of a token against a step", symbol="d_{draft}", sources=("speculative-paper",))
 def token_step_factor(draft_tokens: Any, draft_step_share: Any, gained_tokens: Any) -> Any:
     """Drafting takes a share of a step for each token, and a step gains several: 1 without drafts."""
     return (1 + draft_tokens * draft_step_share) / gained_tokens

@@ -32,7 +32,7 @@ def annuity_factor(monthly_discount_rate: Any, horizon_months: Any) -> Any:
     )
 
 
-@formula(unit="ratio", label="Rent, change of a month with discount", symbol="q", sources=_SOURCE)
+@formula(unit="ratio", label="Rent, change of a month with discount", symbol="q_{rent}", sources=_SOURCE)
 def rent_step_ratio(rent_move_ratio: Any, annual_discount_rate: Any) -> Any:
     """One month later a rent has moved by its own rate and is discounted by one more month."""
     return (rent_move_ratio / (1 + annual_discount_rate)) ** (1 / MONTHS_PER_YEAR)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from reports.cost.ways import LABELS
 from reports.render.tornado_chart import Swing, tornado
 from reports.render.wording import Wording
@@ -126,8 +124,3 @@ def _turn(words: Wording, row: Row) -> str:
         way=words.translate(LABELS[row[f"way_at_{end}"]]),
         card=gpu,
     )
-
-
-def kept(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the tornado that are about single services."""
-    return frame[frame["option_id"] != PLAN] if len(frame) else frame

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.cost import api_price
-from reports.cost.ways import API, FOLLOW, HYBRID, LABELS, own_wins_from_mtok
+from reports.cost.ways import API, HYBRID, LABELS
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -72,17 +71,12 @@ def _hybrid(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
 def _api(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
     if API not in by_way.index:
         return ""
-    run = words.run
-    lengths = float(row["input_mean_tokens"]), float(row["output_mean_tokens"])
-    price = api_price.middle(str(row["model"]), lengths[0] / sum(lengths), run.scenario, run.catalog)
-    if price is None:
-        return ""
     cost, own = float(by_way.loc[API, "equivalent_amount_per_month"]), float(row["monthly_cost_amount"])
     values = {
         "service": words.service(row["service"]), "api": words.amount(cost), "own": words.amount(own),
-        "provider": str(price["provider"]),
+        "provider": str(by_way.loc[API, "source"]).split("/")[0],
     }  # fmt: skip
-    first = finite(own_wins_from_mtok(row, price))
+    first = finite(by_way.loc[API, "own_wins_from_mtok"])
     if first is None:
         return words.translate(
             "{service}: the same tokens cost {api} a month at a hosted API ({provider}), own cards {own}; "
@@ -92,8 +86,3 @@ def _api(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
         "own cards win from {tokens} million tokens a month.",
         tokens=words.short(first), **values,
     )  # fmt: skip
-
-
-def follows_load(words: Wording) -> bool:
-    """Whether any service has an hour-of-week profile, so that following it means something."""
-    return len(words.run.load) > 0 and (words.run.ways["way"] == FOLLOW).any()

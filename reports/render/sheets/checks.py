@@ -155,7 +155,7 @@ def _money(book: Book) -> Iterator[Check]:
             if way == "buy":
                 added = N_("Owning: the months add up to the total")
             yield group, added, of, end, total, _close(end, total)
-            cash_flow, lines = cash(f"{way}_cash_amount", "total"), _lines(way, at)
+            cash_flow, lines = cash(f"{way}_cash_amount", "total"), _lines(way, at, cash)
             words = N_("Renting: the cost lines add up to the cash flow")
             if way == "buy":
                 words = N_("Owning: the cost lines add up to the cash flow")
@@ -167,13 +167,15 @@ def _money(book: Book) -> Iterator[Check]:
                    Call("OR", Call("ISNUMBER", month), Call("<=", gain, 0)))  # fmt: skip
 
 
-def _lines(way: str, at: Callable[[str], Live]) -> Live:
+def _lines(way: str, at: Callable[[str], Live], cash: Callable[[str, str], Live]) -> Live:
     """Every cost line of a way of getting the cards, over the whole horizon; payments are negative."""
     added: Live = Call("+", 0, 0)
     for kind in LINES:
         if kind.option == way:
             amount = at(kind.amount)
-            if kind.when == EVERY_MONTH:
+            if kind.factor:
+                amount = Call("*", amount, cash(kind.factor, "total"))
+            elif kind.when == EVERY_MONTH:
                 amount = Call("*", amount, at("horizon_months"))
             added = Call("+" if kind.inflow else "-", added, amount)
     return added

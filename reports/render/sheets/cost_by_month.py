@@ -9,6 +9,7 @@ import numpy as np
 
 from reports.columns import fact_reference
 from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, CashRow
+from reports.cost.lines import LINES
 from reports.cost.timeline import NOT_COMPARED
 from reports.formulas.aggregate import TOTAL
 from reports.render.excel_style import BLUE, ORANGE
@@ -21,6 +22,8 @@ ORDER = 60
 NAME = N_("Cost by month")
 LABEL, UNIT, TOTAL_COLUMN, FIRST = 1, 2, 3, 4
 ROWS_OF_MONTHS = {row.column for row in CASHFLOW} | {MONTH}
+FACTORS = {kind.factor for kind in LINES if kind.factor}
+"""Rows that cost lines are multiplied by: their totals prove that the lines add up."""
 EMPHASISED = {"buy_cash_amount", "rent_cumulative_amount", "buy_cumulative_amount"}
 
 
@@ -99,7 +102,7 @@ def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
                 kind_of(row.unit, row.column),
                 anchor(option, row.column, month),
             )
-        if row.unit == "currency" and row.aggregate is None:
+        if row.column in FACTORS or (row.unit == "currency" and row.aggregate is None):
             place = (anchor(option, row.column, 0),) * 2 + (anchor(option, row.column, months[-1]),)
             summed = Aggregated(TOTAL, (place,), float(TOTAL.function(values)))
             cells[TOTAL_COLUMN] = Cell(
