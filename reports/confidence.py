@@ -15,8 +15,11 @@ from reports.run import Run
 LABEL = "label"
 """Column of the short list with the evidence label, where the method has one."""
 
-SCOPES: Mapping[str, tuple[str, ...]] = {"rent": ("offer", "market"), "buy": ("purchase", "host")}
+SCOPES: Mapping[str, tuple[str, ...]] = {"rent": ("offer", "market"), "buy": ("purchase",)}
 """Scopes of the inputs that only one way of getting the cards needs."""
+
+ALONE: Mapping[str, tuple[str, ...]] = {"rent": (), "buy": ("server_power_kw", "servers_needed")}
+"""Further columns of one way: of a server, spares need the size whichever way its cards are got."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,9 @@ def inputs(run: Run) -> tuple[str, ...]:
 
 def left_out(run: Run) -> frozenset[str]:
     """Columns without meaning because the scenario considers one way only: inputs of the other, and what follows."""
-    scopes = {scope for way in WAYS if way not in run.scenario.costs.compare for scope in SCOPES[way]}
-    columns = {leaf.name for leaf in LEAVES if leaf.scope in scopes}
+    others = [way for way in WAYS if way not in run.scenario.costs.compare]
+    scopes = {scope for way in others for scope in SCOPES[way]}
+    columns = {leaf.name for leaf in LEAVES if leaf.scope in scopes} | {name for way in others for name in ALONE[way]}
     made = [(info(function).name, info(function).inputs) for block in run.blocks for function in block.formulas]
     made += [(row.column, row.reads) for row in (*CASHFLOW, *CASHFLOW_RESULTS)]
     for column, reads in made:

@@ -156,6 +156,12 @@ def test_monthly_tokens_by_hand(tmp_path: Path, catalog: Catalog) -> None:
     assert arrivals(read(tmp_path, catalog, with_demand(both)).service_axis[0], scenario, catalog) == pytest.approx(6)
 
 
+def test_a_load_of_nothing_has_no_peak(tmp_path: Path, catalog: Catalog) -> None:
+    text = with_demand("{tokens_per_month: {input: 1e9}}") + "assumptions: {average_utilisation: 0}\n"
+    (line,) = problems(tmp_path, catalog, text)
+    assert "assumptions.average_utilisation: leaves no peak for the tokens of a month; read 0" in line
+
+
 def test_a_profile_turns_the_month_into_another_peak(tmp_path: Path, catalog: Catalog) -> None:
     """Six hours a day at the peak and nothing else: the mean is a quarter of the peak, 4 a second instead of 2."""
     hours = ", ".join(["3"] * 6 + ["0"] * 18)

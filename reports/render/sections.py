@@ -193,6 +193,7 @@ def card_count(document: Document) -> Row:
         "lead": view_count.lead(words, winners),
         "rows": view_count.counts(words, winners),
         "caution": view_count.caution(words, winners),
+        "whole": view_count.whole(words),
         "development": any(row["development_units"] for row in winners),
         "sentences": view_count.sentences(words, winners),
     }

@@ -87,6 +87,13 @@ def _left(words: Wording, row: Row, kind: str) -> dict[str, Any]:
     }
 
 
+def whole(words: Wording) -> str:
+    """Head of the cards that fill up what is bought or rented."""
+    if words.both_ways:
+        return words.translate("Up to whole servers or instances")
+    return words.translate("Up to whole servers" if "buy" in words.ways else "Up to whole instances")
+
+
 def caution(words: Wording, winners: list[Row]) -> list[dict[str, Any]]:
     """One row a winner: the cards that each kind of caution adds, up to whole servers or instances."""
     shown = []

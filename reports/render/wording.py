@@ -26,6 +26,9 @@ from reports.render.i18n import Translator
 from reports.run import Run
 from reports.scenario.services import Service
 
+COUNTED = frozenset(("cards", "servers", "instances", "units", "replicas", "requests", "months", "tokens"))
+"""Units that are plural nouns."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -110,6 +113,8 @@ class Wording:
         """A number and its unit."""
         label = self.unit(unit)
         text = self.number(value, unit, column, digits)
+        if text == "1" and self.language == "en" and unit in COUNTED:
+            label = label.removesuffix("s")
         return f"{text}\u00a0{label}" if label and text != self.translate(NOT_AVAILABLE) else text
 
     # ---- money ----

@@ -112,6 +112,11 @@ class _Reading:
                               expected="trace: {file: …} in the workload")
             return workload
         self._growth(workload, path)
+        monthly = [workload.demand.tokens_per_month]
+        monthly += [own.tokens_per_month for own in workload.demand.by_model.values()]
+        if any(monthly) and self.file.assumptions.get("average_utilisation") == 0:
+            self._problem(("assumptions", "average_utilisation"), "leaves no peak for the tokens of a month", read="0",
+                          expected="more than 0")
         source = "scenario"
         if workload.lengths in self.catalog.lengths:
             facts = self.catalog.lengths[str(workload.lengths)].facts
