@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from reports.constants import GIB_PER_GB
 from reports.errors import GpubookError
 from reports.matrix import CONTEXT_TOO_LONG, HEADS, MISSING_FACT, NO_LINK, NO_NVLINK, STATIC_EXCUSES
-from reports.methods import Block
+from reports.methods import NOT_SIMULATED_REQUESTS, Block
+from reports.scenario.targets import NO_TARGET_MS
 
 LOAD = "load"
 """Stands for the number of requests a replica runs at the operating point in question."""
@@ -152,6 +153,11 @@ SENTENCES: dict[str, str] = {
     "winner": "Needs {cards} cards at {monthly_amount} a month: the cheapest that meets the targets.",
 }
 """Message id of every code."""
+
+def applies(record: Constraint, row: Mapping[str, Any]) -> bool:
+    """Whether a row is held to a constraint: a target that nobody stated, and a simulation not run, limit nothing."""
+    return not float(row[record.bound]) >= min(NO_TARGET_MS, NOT_SIMULATED_REQUESTS)
+
 
 _ROOM_COLUMN = {"roofline": "kv_room_gib", "rule-of-thumb": "kv_space_gb"}
 

@@ -18,7 +18,8 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, fact
             if statistic != "mean":
                 found.append(
                     (
-                        "The {label} target is a {statistic}; the prediction compared with it is a mean.",
+                        "The {label} target is a {statistic}: a closed form finds the load, and a simulation checks "
+                        "the short list.",
                         {"label": label, "statistic": statistic.upper()},
                     )
                 )

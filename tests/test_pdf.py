@@ -360,7 +360,7 @@ def test_an_equation_that_cannot_be_typeset_is_an_error() -> None:
 
 def test_percentile_targets_are_labelled(documents: dict[tuple[str, str], Path]) -> None:
     assert run_of("monthly-procurement").scenario.targets is not None
-    assert "P99; the prediction compared with it is a mean" in re.sub(
+    assert "The TTFT target is a P99: a closed form finds the load, and a simulation checks the short list" in re.sub(
         r"\s+", " ", text_of(documents["monthly-procurement", "en"])
     )
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from test_cost import priced
 
 from reports.cost.blocks import COST_BLOCKS, rank
+from reports.plan import spares
 from reports.sensitivity.chances import DRAWS, chances, draw, triangular
 from reports.sensitivity.grid import HOURS_SHARES, PRICE_FACTORS, grid
 from reports.sensitivity.inputs import RENT, Uncertain, uncertain
@@ -144,6 +145,7 @@ def test_ranges_come_from_facts_and_from_the_band_of_the_prediction() -> None:
             ["assumption", "", "pue", 1.25, "ratio", 1.2, 1.5, "judgement"],
             ["assumption", "", "network_share", 0.1, "ratio", 0.1, 0.1, "judgement"],
             ["host", "h", "server_power_kw", 10.0, "kW", np.nan, np.nan, "published"],
+            ["assumption", "", "surge_share", 0.0, "ratio", 0.0, 0.25, "judgement"],  # a policy is no chance
         ],
         columns=columns,
     )
@@ -153,7 +155,8 @@ def test_ranges_come_from_facts_and_from_the_band_of_the_prediction() -> None:
     )  # fmt: skip
     catalog = _catalog_with(ratio)
     run: Any = SimpleNamespace(facts=facts, catalog=catalog, scenario=SimpleNamespace(region="china"))
-    found = {each.column: each for each in uncertain(run, case, COST_BLOCKS)}
+    blocks = (spares.BLOCK, *COST_BLOCKS)
+    found = {each.column: each for each in uncertain(run, case.assign(surge_share=0.0), blocks)}
     assert set(found) == {"recommended_concurrency", "demand_peak_concurrency", RENT, "pue"}
     assert (found["recommended_concurrency"].low, found["recommended_concurrency"].high) == (80, 130)
     assert (found["demand_peak_concurrency"].low, found["demand_peak_concurrency"].high) == (240, 375)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reports.constraints import CONSTRAINTS
+from reports.constraints import CONSTRAINTS, applies
 from reports.cost.lines import BUY, LINES, RENT, included, not_included
 from reports.render import charts
 from reports.render.wording import Wording, finite
@@ -181,7 +181,7 @@ def bottleneck_figure(words: Wording, row: Row) -> dict[str, Any]:
     """How many requests each limit alone would allow one replica, the least of them binding."""
     limits = []
     for record in CONSTRAINTS[words.run.method.name]:
-        if not record.capacity:
+        if not record.capacity or not applies(record, row):
             continue
         value = finite(row.get(record.capacity))
         binding = record.name == row["binding_constraint"]
@@ -228,12 +228,15 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
     own = amounts[amounts["candidate_id"] == row["candidate_id"]]
     own = own[own["option"].isin(words.ways)]
     scale = words.scale(own["amount"])
-    shown = []
+    shown, nothing = [], []
     for kind in LINES:
         lines = own[(own["line"] == kind.line) & (own["option"] == kind.option)]
         if lines.empty:
             continue
         line = lines.iloc[0]
+        if not line["amount"]:
+            nothing.append(words.translate(kind.label))
+            continue
         shown.append(
             {
                 "way": words.translate("Buy" if kind.option == "buy" else "Rent"),
@@ -245,4 +248,9 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
                 "amount": words.scaled(line["amount"], scale),
             }
         )
-    return {"model": words.service(row["service"]), "unit": scale.unit, "currency": words.currency, "rows": shown}
+    return {
+        "model": words.service(row["service"]), "unit": scale.unit, "currency": words.currency, "rows": shown,
+        "nothing": words.translate("Nothing is paid for: {lines}.", lines=words.listed(dict.fromkeys(nothing)))
+        if nothing
+        else "",
+    }  # fmt: skip

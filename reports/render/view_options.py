@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.constraints import CONSTRAINTS, SENTENCES, TOLERANCE
+from reports.constraints import CONSTRAINTS, SENTENCES, TOLERANCE, applies
 from reports.cost import eligibility, purchases
 from reports.render.sentences import said
 from reports.render.wording import Scale, Wording, finite
@@ -200,7 +200,7 @@ def proof(words: Wording, row: Row) -> dict[str, Any]:
     method = words.run.method
     if not method.proofs or any(point.batch not in row for point in method.points()):
         return {}
-    records = CONSTRAINTS[method.name]
+    records = [record for record in CONSTRAINTS[method.name] if applies(record, row)]
     titles = ("Recommended load", "At the limit", "One request more")
     shown = []
     for title, point in zip(titles, method.points(), strict=True):

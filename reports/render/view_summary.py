@@ -280,12 +280,11 @@ def latency_figure(words: Wording, row: Row) -> dict[str, str]:
             "unit": words.translate("time per output token (TPOT), assumed"),
             "note": words.translate("TTFT {value} ms; this method has no targets", value=words.short(row["ttft_ms"])),
         }
-    note = words.translate(
-        "TTFT {value} of {target} ms", value=words.short(row["ttft_ms"]), target=words.short(row.get("ttft_target_ms"))
-    )
     statistic = targets.ttft_statistic if targets else "mean"
+    values = {"value": words.short(row["ttft_tail_ms"]), "target": words.short(row.get("ttft_target_ms"))}
+    note = words.translate("TTFT {value} of {target} ms", **values)
     if statistic != "mean":
-        note += words.translate(" (mean against {statistic})", statistic=statistic.upper())
+        note = words.translate("TTFT {statistic} {value} of {target} ms", statistic=statistic.upper(), **values)
     tpot = view_nearby.band(words, row, "tpot_ms")
     return {
         "value": words.translate(

@@ -13,6 +13,7 @@ from reports.columns import LEAF, fact_reference
 from reports.formulas.meta import info
 from reports.methods import Block
 from reports.run import Run
+from reports.scenario.operations import SAID_BY_POLICIES
 
 PERFORMANCE = "recommended_concurrency"
 """Its error is the measured band of the prediction, not a row of the catalog."""
@@ -21,6 +22,10 @@ DEMAND = ("demand_peak_concurrency", "demand_requests_per_s")
 RENT = "rent_offer_price_per_card_hour"
 DEMAND_RANGE, RENT_RANGE = "demand_error_ratio", "rent_quote_ratio"
 """Assumptions: how far a stated demand, and a quoted rent, may be from what comes; their mid is 1."""
+
+
+DECIDED = frozenset(name for names in SAID_BY_POLICIES.values() for name in names)
+"""What the company decides is no chance: policies have a range in the catalog and are not moved."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def uncertain(run: Run, rows: pd.DataFrame, blocks: Sequence[Block]) -> list[Unc
     records = [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
     members: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for leaf in read_by(blocks):
-        if leaf in LEAF and leaf not in DEMAND:
+        if leaf in LEAF and leaf not in DEMAND and leaf not in DECIDED:
             for index, record in enumerate(records):
                 try:
                     reference = fact_reference(record, leaf)
