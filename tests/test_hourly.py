@@ -52,6 +52,7 @@ def test_hybrid_by_hand() -> None:
     by_hand = one[1] + 24 * 730 / 4 * 14 * 36
     at_one = found[found["owned_servers"] == 1].iloc[0]
     assert at_one["present_cost_amount"] == pytest.approx(by_hand)
+    assert at_one["capex_amount"] == pytest.approx(1_750_000)  # a single server needs no network
     assert found["present_cost_amount"].idxmin() == found.index[found["best"]].item()
     assert len(found) == 5
 

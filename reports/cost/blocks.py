@@ -67,6 +67,9 @@ CASHFLOW: tuple[CashRow, ...] = (
 )  # fmt: skip
 """One value a month each, in reading order. ``reads`` names ``month``, rows above, and columns of the option."""
 
+STOCKS = frozenset(("book_value_amount", "tax_value_amount", "lease_liability_amount", "right_of_use_amount"))
+"""Rows that say what stands at the end of a month: they are not added up over months."""
+
 CASHFLOW_BLOCK = Block("Cash flow", tuple(row.formula for row in CASHFLOW if row.formula is not None))
 """The formulas of the timeline, for those who ask what it reads."""
 

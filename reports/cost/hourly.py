@@ -22,12 +22,15 @@ from reports.methods import Block
 Values = NDArray[np.float64]
 
 CURVE = (
-    "option_id", "owned_servers", "reserved_instances", "card_hours_per_month", "owning_amount", "reserved_amount",
-    "on_demand_amount", "present_cost_amount", "equivalent_amount_per_month", "best",
+    "option_id", "owned_servers", "reserved_instances", "card_hours_per_month", "capex_amount", "owning_amount",
+    "reserved_amount", "on_demand_amount", "present_cost_amount", "equivalent_amount_per_month", "best",
 )  # fmt: skip
 
 MOST_CELLS = 4_000_000
 """Of one table servers x reserved x hours; beyond it the reserved instances are tried in steps, which is said."""
+
+OWNED = ("capex_amount", "buy_present_cost_amount")
+"""What is asked of the formulas of owning."""
 
 _OWNED = Block("Owned part", tuple(each for each in buy.FORMULAS if each is not buy.servers_needed))
 _PRESENT = Block(
@@ -64,8 +67,8 @@ def blocks(load: Values, hours: int) -> Values:
     return np.repeat(padded.max(axis=1), hours)[: len(load)]
 
 
-def owning(row: Mapping[str, object], servers: Values) -> Values:
-    """Present cost of owning each number of servers, from day 0 to the horizon, network and all."""
+def _owned(row: Mapping[str, object], servers: Values) -> dict[str, Values]:
+    """The formulas of owning for each number of servers, network and all."""
     columns: dict[str, object] = {
         str(name): float(value)
         for name, value in row.items()
@@ -75,8 +78,15 @@ def owning(row: Mapping[str, object], servers: Values) -> Values:
     columns = {name: value for name, value in columns.items() if name not in made} | {"servers_needed": servers}
     with np.errstate(all="ignore"):
         run_program(compile_blocks((_OWNED, _PRESENT), columns), columns)
-    cost = np.broadcast_to(np.asarray(columns["buy_present_cost_amount"], dtype=float), servers.shape)
-    return np.where(servers > 0, cost, 0.0)
+    return {
+        name: np.where(servers > 0, np.broadcast_to(np.asarray(columns[name], dtype=float), servers.shape), 0.0)
+        for name in OWNED
+    }
+
+
+def owning(row: Mapping[str, object], servers: Values) -> Values:
+    """Present cost of owning each number of servers, from day 0 to the horizon."""
+    return _owned(row, servers)["buy_present_cost_amount"]
 
 
 def rent_factors(row: Mapping[str, float], offer: Offer) -> float:
@@ -84,7 +94,7 @@ def rent_factors(row: Mapping[str, float], offer: Offer) -> float:
     move = rent.rent_move_ratio(row["rent_price_ratio_per_year"], offer.term_months, row["horizon_months"])
     rate = rent_against_buy.monthly_discount_rate(row["annual_discount_rate"])
     step = rent_against_buy.rent_step_ratio(move, row["annual_discount_rate"])
-    tax = 1 + row["vat_services_ratio"] * (1 - row["vat_recoverable_share"])
+    tax = 1 + rent.rent_tax_amount_per_month(1, row["vat_services_ratio"], row["vat_recoverable_share"])
     return float(offer.price * tax * rent_against_buy.rent_annuity_factor(step, rate, row["horizon_months"]))
 
 
@@ -120,7 +130,8 @@ def table(
     hours = np.sum(
         hourly.hour_card_hours_per_month(short, on_demand.instance_cards if on_demand and useful else 1.0), axis=-1
     )
-    own = owning(row, servers)[:, np.newaxis] if can_buy else np.zeros((1, 1))
+    bought = _owned(row, servers) if can_buy else dict.fromkeys(OWNED, np.zeros(1))
+    own = bought["buy_present_cost_amount"][:, np.newaxis]
     booked_cost = (
         instances * reserved.instance_cards * HOURS_PER_MONTH * rent_factors(given, reserved)
         if reserved and useful_reserved
@@ -140,6 +151,7 @@ def table(
             "owned_servers": servers,
             "reserved_instances": instances[best],
             "card_hours_per_month": hours[at, best],
+            "capex_amount": np.broadcast_to(bought["capex_amount"], servers.shape),
             "owning_amount": np.broadcast_to(own[:, 0], servers.shape),
             "reserved_amount": booked_cost[best],
             "on_demand_amount": by_hour[at, best],

@@ -143,12 +143,11 @@ def _of_columns(row: dict[str, object]) -> Iterable[dict[str, object]]:
 
 def _line(row: dict[str, object], way: str, best: dict[str, object], source: str) -> dict[str, object]:
     cost = float(best["present_cost_amount"])  # type: ignore[arg-type]
-    servers = float(best["owned_servers"])  # type: ignore[arg-type]
-    share = servers / float(row["servers_needed"]) if servers else 0.0  # type: ignore[arg-type]
     return {
-        "service": row["service"], "option_id": row["option_id"], "way": way, "owned_servers": servers,
-        "reserved_instances": best["reserved_instances"], "card_hours_per_month": best["card_hours_per_month"],
-        "capex_amount": share * float(row["capex_amount"]) if servers else 0.0,  # type: ignore[arg-type]
+        "service": row["service"], "option_id": row["option_id"], "way": way,
+        "owned_servers": best["owned_servers"], "reserved_instances": best["reserved_instances"],
+        "card_hours_per_month": best["card_hours_per_month"],
+        "capex_amount": best["capex_amount"],
         "present_cost_amount": cost, "npv_amount": -cost,
         "equivalent_amount_per_month": best["equivalent_amount_per_month"], "source": source, "best": False,
     }  # fmt: skip

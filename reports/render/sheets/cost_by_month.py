@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reports.columns import fact_reference
-from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, CashRow
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, MONTH, STOCKS, CashRow
 from reports.cost.lines import LINES
 from reports.cost.timeline import NOT_COMPARED
 from reports.formulas.aggregate import TOTAL
@@ -102,12 +102,12 @@ def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
                 kind_of(row.unit, row.column),
                 anchor(option, row.column, month),
             )
-        if row.column in FACTORS or (row.unit == "currency" and row.aggregate is None):
+        flow = row.unit == "currency" and row.aggregate is None and row.column not in STOCKS
+        if flow or row.column in FACTORS:
             place = (anchor(option, row.column, 0),) * 2 + (anchor(option, row.column, months[-1]),)
             summed = Aggregated(TOTAL, (place,), float(TOTAL.function(values)))
-            cells[TOTAL_COLUMN] = Cell(
-                summed, "total", kind_of(row.unit, row.column), anchor(option, row.column, "total")
-            )
+            kind = kind_of("months" if row.unit == "flag" else row.unit, row.column)  # a sum of yes and no is a number
+            cells[TOTAL_COLUMN] = Cell(summed, "total", kind, anchor(option, row.column, "total"))
         elif total:
             cells[TOTAL_COLUMN] = Cell(None, "total")
         yield Row(cells)

@@ -33,7 +33,7 @@ def declare(book: Book) -> Sheet:
     return Sheet(
         name=NAME,
         blocks=blocks,
-        widths={1: (34, 56), 2: (18, 36), **dict.fromkeys(range(3, COLUMNS + 1), 17.0)},
+        widths={1: (34, 56), 2: (18, 36), 3: (24, 48), **dict.fromkeys(range(4, COLUMNS + 1), 17.0)},
         colour=BLUE,
         large_paper=True,
         freeze=(TOP_ROWS, 1),

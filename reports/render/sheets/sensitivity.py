@@ -32,7 +32,7 @@ def declare(book: Book) -> Sheet:
     return Sheet(
         name=NAME,
         blocks=[book.top(NAME), Rows(rows)],
-        widths={1: (36, 60), **dict.fromkeys(range(FIRST, FIRST + COLUMNS), 15.0)},
+        widths={1: (36, 60), 2: (16, 40), 3: (16, 40), **dict.fromkeys(range(4, FIRST + COLUMNS), 15.0)},
         colour=BLUE,
         large_paper=True,
         freeze=(TOP_ROWS, 1),
