@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import wait
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -37,19 +39,30 @@ def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> li
         )
         progress("workbook")
         workbook.write(run, draft / "workbook.xlsx")
-        for name, finish in documents.items():
+        documents.attachments_stand()
+        for name, finish in documents.calls.items():
             progress(name)
             finish()
         write_manifest(run, draft)
     return sorted(folder.iterdir())
 
 
-@contextmanager
-def _documents(run: Run, folder: Path) -> Iterator[dict[str, Callable[[], object]]]:
-    """File name of each document -> a call that returns when it is written.
+@dataclass(frozen=True)
+class _Documents:
+    """The documents of a run while they are made."""
 
-    With two cores and two documents, workers write them side by side while this process goes on; their bytes are the
-    same. Where no worker can start, and on one core, the call itself writes the document.
+    calls: dict[str, Callable[[], object]]
+    """File name -> a call that returns when it is written."""
+    attachments_stand: Callable[[], None] = lambda: None
+    """To be called when the files that travel inside the documents are written: workers wait for it."""
+
+
+@contextmanager
+def _documents(run: Run, folder: Path) -> Iterator[_Documents]:
+    """The documents of a run, laid out by workers, side by side, while this process writes the workbook.
+
+    The bytes are those that this process would write. Where no worker can start, and on one core, the call itself
+    writes the document.
     """
     named = {f"{kind}.{language}.pdf": (kind, language)
              for kind in run.scenario.reports for language in run.scenario.languages}  # fmt: skip
@@ -57,13 +70,15 @@ def _documents(run: Run, folder: Path) -> Iterator[dict[str, Callable[[], object
             for name, (kind, language) in named.items()}  # fmt: skip
     workers = min(_cores(), len(named))
     if workers < 2:
-        yield dict(here)
+        yield _Documents(dict(here))
         return
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    spawn = multiprocessing.get_context("spawn")
+    stand = spawn.Event()
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_begin_worker, initargs=(stand,))
     try:
         futures = {name: pool.submit(task) for name, task in here.items()}
-        yield {name: partial(_finish, future, here[name]) for name, future in futures.items()}
+        yield _Documents({name: partial(_finish, future, here[name]) for name, future in futures.items()}, stand.set)
     except BaseException:
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
@@ -82,7 +97,37 @@ def _finish(future: Future[None], otherwise: Callable[[], None]) -> None:
 def _write_document(run: Run, kind: str, language: str, path: Path) -> None:
     from reports.render import pdf
 
-    pdf.write(run, kind, language, path)
+    pdf.write(run, kind, language, path, attached=partial(_attached, path.parent))
+
+
+ATTACHED = ("workbook.xlsx", "summary.json", "cost_lines.csv")
+"""What travels inside every document, the most useful first."""
+
+ATTACHED_LIMIT_BYTES = 5_000_000
+"""Mail systems refuse much more than this; what does not fit stays beside the document."""
+
+
+def _attached(folder: Path) -> list[Path]:
+    """The files of ``ATTACHED`` that fit into the limit, as soon as they are written."""
+    if _attachments_stand is not None:
+        _attachments_stand.wait()
+    files, total = [], 0
+    for name in ATTACHED:
+        size = (folder / name).stat().st_size
+        if total + size <= ATTACHED_LIMIT_BYTES:
+            files.append(folder / name)
+            total += size
+    return files
+
+
+_attachments_stand: Event | None = None
+"""In a worker, the event that says so; elsewhere the files are there when they are asked for."""
+
+
+def _begin_worker(stand: Event) -> None:
+    global _attachments_stand
+    _attachments_stand = stand
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from markupsafe import Markup
 from reports.errors import MissingLibrary, RenderError
 from reports.paths import templates_folder
 from reports.render import glyphs, view
+from reports.render.conformance import VARIANT, attachment, finish
 from reports.render.i18n import Translator, translator
 from reports.render.sections import SECTIONS
 from reports.run import Run
@@ -36,13 +37,20 @@ SECTION_NAMES = "section_names"
 """What a report kind's template calls the list of its sections."""
 
 
-def write(run: Run, kind: str, language: str, path: Path) -> None:
-    """Write one report kind in one language; RenderError when it would not come out exactly as designed."""
+def write(run: Run, kind: str, language: str, path: Path, attached: Callable[[], Sequence[Path]] = tuple) -> None:
+    """Write one report kind in one language; RenderError when it would not come out exactly as designed.
+
+    ``attached`` is asked, when the pages stand, for the files that travel inside the document.
+    """
     translate = translator(language)
     context = view.context(run, language, translate, section_templates(kind))
     html = page(kind, context, translate)
     translate.require_complete()
-    path.write_bytes(document(html, kind, identifier=f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"))
+    identifier = f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"
+    day = run.scenario.as_of
+    path.write_bytes(
+        document(html, kind, identifier=identifier, attached=lambda: [attachment(each, day) for each in attached()])
+    )
 
 
 def kinds() -> list[str]:
@@ -98,7 +106,9 @@ def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
         raise RenderError(f"template of {kind}: {type(problem).__name__}: {problem}") from problem
 
 
-def document(html: str, kind: str, *, identifier: str) -> bytes:
+def document(
+    html: str, kind: str, *, identifier: str, attached: Callable[[], Sequence[weasyprint.Attachment]] = tuple
+) -> bytes:
     """The PDF of an HTML page. Any warning of the PDF engine, and any character without a glyph, is a RenderError."""
     glyphs.require_drawable(glyphs.texts_of(html))
     fonts = FontConfiguration()
@@ -107,7 +117,12 @@ def document(html: str, kind: str, *, identifier: str) -> bytes:
         sheets = [weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in style_sheets(kind)]
         page = weasyprint.HTML(string=html, base_url="about:blank", url_fetcher=fetcher)
         result = page.render(stylesheets=sheets, font_config=fonts, pdf_tags=True)
-        content = result.write_pdf(pdf_identifier=hashlib.sha256(identifier.encode()).digest()[:16], pdf_tags=True)
+        content = result.write_pdf(
+            pdf_identifier=hashlib.sha256(identifier.encode()).digest()[:16],
+            attachments=attached(),
+            pdf_variant=VARIANT,
+            finisher=finish,
+        )
     if not isinstance(content, bytes):
         raise RenderError("the PDF engine returned nothing")
     return content
