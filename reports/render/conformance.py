@@ -6,10 +6,10 @@ import base64
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pydyf
-import weasyprint
+if TYPE_CHECKING:  # at run time only ``reports.render.pdf`` loads it: a missing library is one line there
+    import weasyprint
 
 VARIANT = "pdf/a-3a"
 """What the PDF engine writes by itself; it knows one standard a file, so ``claim_accessibility`` adds the other."""
@@ -54,7 +54,7 @@ def finish(document: Any, pdf: Any) -> None:
     metadata.stream = [b"".join(metadata.stream).replace(END_OF_METADATA, UA_CLAIM + END_OF_METADATA)]
     metadata.compress = False  # archives read the claim as plain text
     for each in pdf.objects:
-        if isinstance(each, pydyf.Stream):
+        if hasattr(each, "compress"):  # a stream; the other objects have no content of their own
             no_carriage_return_at_the_end(each)
 
 
@@ -83,9 +83,11 @@ def attachment(path: Path, dated: date) -> weasyprint.Attachment:
 
     ``dated`` is the day of the report: the clock has no place in a file that must come out the same.
     """
+    from weasyprint import Attachment
+
     relation, description = KINDS[path.suffix]
     moment = datetime(dated.year, dated.month, dated.day)
-    return weasyprint.Attachment(
+    return Attachment(
         file_obj=BytesIO(path.read_bytes()),
         name=path.name,
         description=description,
