@@ -9,6 +9,10 @@ from reports.cost.quotes import Listed, Warnings
 from reports.field import own
 from reports.scenario.schema import Scenario
 
+LICENCES = (
+    "{cards}: export to {region} needs a licence by rules known on {as_of}; ask the vendor for it before ordering."
+)
+
 
 def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, facts: pd.DataFrame) -> Warnings:
     """Messages with their values, for the cover of every document."""
@@ -49,5 +53,17 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, fact
                 {"cards": Listed(consumer)},
             )
         )
-    found += own.warnings(scenario, catalog)
+    found += [*_licences(scenario, catalog, shortlist), *own.warnings(scenario, catalog)]
     return tuple({str(each): each for each in found}.values())
+
+
+def _licences(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame) -> list[tuple[str, dict[str, object]]]:
+    """Short-listed cards that need an export licence where they shall stand; a refused card is on no short list."""
+    if scenario.prices.export_restrictions == "ignore" or shortlist.empty:
+        return []
+    rules = catalog.restrictions
+    rules = rules[(rules["region"] == scenario.region) & rules["gpu"].isin(shortlist["gpu"].astype(str))]
+    if rules.empty:
+        return []
+    cards = Listed(sorted(rules["gpu"]))
+    return [(LICENCES, {"cards": cards, "region": Listed([scenario.region]), "as_of": str(rules["as_of"].max())[:10]})]

@@ -2,107 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Mapping
-from types import SimpleNamespace
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from price_frames import LICENCE, book, chosen, options, question
 
-from reports.catalog.records import Assumption, Catalog, Fact, Gpu, Host
 from reports.columns import LEAF, fact_reference
 from reports.cost.blocks import COST_BLOCKS
 from reports.cost.eligibility import REASONS as RENT_REASONS
-from reports.cost.offers import attach, term_months
+from reports.cost.eligibility import term_months
+from reports.cost.offers import attach
 from reports.cost.purchases import REASONS as BUY_REASONS
-from reports.cost.purchases import residual_row
 from reports.errors import InputError
 from reports.facts import COLUMNS as FACT_COLUMNS
 from reports.formulas.meta import info
-from reports.scenario.operations import EngineSettings, Policies
-
-AS_OF = datetime.date(2026, 11, 30)
-
-OFFER = {
-    "offer_id": "plain", "gpu": "card", "gpu_name": "Card", "provider": "Some Cloud", "segment": "neocloud",
-    "instance": "x8", "instance_cards": 8, "region": "us", "location": "us-1", "currency": "USD",
-    "price_per_card_hour": 3.0, "term": "on-demand", "as_of": "2026-11-01", "precision": "day", "status": "ok",
-    "source": "list", "basis": "published", "confirmed": True, "note": "",
-}  # fmt: skip
-SERVER = {
-    "purchase_id": "server-1", "gpu": "card", "item": "8 cards", "kind": "server", "cards": 8, "region": "us",
-    "currency": "USD", "price_low": 200_000.0, "price": 250_000.0, "price_high": 300_000.0, "basis": "published",
-    "confidence": "medium", "confirmed": True, "source": "quote", "as_of": "2026-10-01", "precision": "day", "note": "",
-}  # fmt: skip
-OPTION = {
-    "option_id": "m.q.card.nvlink", "model": "m", "gpu": "card", "quantization": "q", "interconnect": "nvlink",
-    "feasible": True, "unit_cards": 8.0, "sized_cards": 16.0, "tensor_parallel": 8.0, "data_parallel": 1.0,
-}  # fmt: skip
-
-
-def fact(value: float) -> Fact:
-    return Fact(value, None, None, "published", "data-sheet", "2026-01", True, "high")
-
-
-def assumption(name: str, low: float, mid: float, high: float, currency: str = "") -> Assumption:
-    return Assumption(name, "global", currency, low, mid, high, "ratio", "judgement", "own", "", "2026-11-30", "")
-
-
-def book(
-    offers: list[dict[str, Any]] | None = None,
-    servers: list[dict[str, Any]] | None = None,
-    exchange: list[tuple[str, str, float, str]] = (("USD", "CNY", 7.0, "2026-11-01"),),  # type: ignore[assignment]
-    power: float | None = 10.0,
-) -> Catalog:
-    """A catalog of one card, its server, and the given prices (fields that differ from the plain row)."""
-    host_facts = {"server_cards": fact(8.0), **({"server_power_kw": fact(power)} if power else {})}
-    assumptions = [
-        assumption("service_life_months", 240, 240, 240),  # longer than any horizon here: nothing is renewed
-        assumption("residual_share_36_months", 0.15, 0.35, 0.5),
-        assumption("residual_share_60_months", 0.0, 0.1, 0.2),
-        assumption("pcie_host_price_per_server", 15_000.0, 25_000.0, 40_000.0, "USD"),
-        assumption("rent_spread_warning_ratio", 2.0, 3.0, 5.0),
-    ]
-    rows = [{**OFFER, "offer_id": f"offer-{n}", **each} for n, each in enumerate([{}] if offers is None else offers)]
-    bought = [{**SERVER, **each} for each in ([{}] if servers is None else servers)]
-    empty: Mapping[str, Any] = {}
-    return Catalog(
-        gpus={"card": Gpu("card", "Card", (), {}, host="box")},
-        models=empty, quantizations=empty, engines=empty,
-        hosts={"box": Host("box", "Box", (), host_facts)},
-        links=empty, assumptions={(each.name, each.region): each for each in assumptions}, sources=empty,
-        rental=pd.DataFrame(rows, columns=list(OFFER)), purchase=pd.DataFrame(bought, columns=list(SERVER)),
-        api=pd.DataFrame(),
-        exchange=pd.DataFrame(
-            [(base, quote, rate, "rates", day) for base, quote, rate, day in exchange],
-            columns=["base", "quote", "rate", "source", "as_of"],
-        ),
-    )  # fmt: skip
-
-
-def question(currency: str = "USD", region: str = "us", horizon: int = 36, **prices: Any) -> Any:
-    defaults: dict[str, Any] = {
-        "max_age_days": 180, "regions": (), "providers_allowed": (), "providers_denied": (), "marketplaces": False,
-        "terms": (),
-    }  # fmt: skip
-    return SimpleNamespace(
-        name="s", as_of=AS_OF, currency=currency, region=region, assumptions={},
-        policies=Policies(), engine_settings=EngineSettings(), room=None, fleet=(),
-        prices=SimpleNamespace(**{**defaults, **prices}), costs=SimpleNamespace(horizon_months=horizon),
-    )  # fmt: skip
-
-
-def options(*changes: dict[str, Any]) -> pd.DataFrame:
-    frame = pd.DataFrame([{**OPTION, **change} for change in changes or ({},)])
-    return frame.astype({"gpu": "category", "model": "category"})
-
-
-def chosen(catalog: Catalog, scenario: Any = None, *changes: dict[str, Any]) -> pd.Series:
-    frame, _, _ = attach(options(*changes), scenario or question(), catalog)
-    return frame.iloc[0]
-
 
 # ---- eligibility, one rule at a time ----
 
@@ -121,6 +37,10 @@ def chosen(catalog: Catalog, scenario: Any = None, *changes: dict[str, Any]) -> 
         ({"segment": "marketplace"}, {}, "offers-marketplace"),
         ({"term": "spot"}, {}, "offers-term"),
         ({}, {"terms": ("reserved-1y",)}, "offers-term"),
+        ({"valid_until": "2026-11-29"}, {}, "offers-expired"),
+        ({"as_of": "2026-12-01", "valid_until": "2027-12-01"}, {}, "offers-too-old"),  # not known yet
+        ({"term": "reserved-4y"}, {}, "offers-beyond-horizon"),  # 48 months, the horizon is 36
+        ({"region": "global"}, {"data_residency": "us"}, "offers-residency"),  # nobody knows where it stands
         ({"instance_cards": 4}, {}, "instances-too-small"),
         ({"gpu": "another"}, {}, "no-offer"),
     ],
@@ -144,12 +64,31 @@ def test_a_rule_refuses_and_says_why(offer: dict[str, Any], prices: dict[str, An
         ({"segment": "marketplace"}, {"marketplaces": True}),
         ({"term": "spot"}, {"terms": ("spot",)}),
         ({"term": "reserved-1y"}, {}),
+        ({"valid_until": "2026-11-30"}, {}),  # the last day counts
+        ({"as_of": "2025-11-30", "valid_until": "2027-01-31", "price_kind": "quote"}, {}),  # judged by its last day
+        ({"term": "reserved-3y"}, {}),  # 36 months, as the horizon
+        ({"term": "reserved-4y"}, {"longer_than_horizon": True}),
+        ({}, {"data_residency": "us"}),
     ],
 )
 def test_the_same_rules_let_through_what_they_should(offer: dict[str, Any], prices: dict[str, Any]) -> None:
     row = chosen(book([offer]), question(**prices))
     assert row["offer_id"] == "offer-0"
     assert (row["rent_reason"], row["rent_reason_values"]) == ("", {})
+
+
+def test_an_export_licence_is_a_reason_only_where_the_scenario_refuses_it() -> None:
+    catalog = dataclasses.replace(book([{"region": "china"}], [{"region": "china"}]), restrictions=LICENCE)
+    refusing = chosen(catalog, question(region="china", export_restrictions="refuse"))
+    assert (refusing["rent_reason"], refusing["buy_reason"]) == ("offers-restricted", "purchase-restricted")
+    assert RENT_REASONS["offers-restricted"].format(**refusing["rent_reason_values"]) == (
+        "1 offers in china, where card needs an export licence, which is refused."
+    )
+    assert "china" in BUY_REASONS["purchase-restricted"].format(**refusing["buy_reason_values"])
+    warned = chosen(catalog, question(region="china"))
+    assert (warned["rent_reason"], warned["buy_reason"]) == ("", "")
+    elsewhere = chosen(dataclasses.replace(book(), restrictions=LICENCE), question(export_restrictions="refuse"))
+    assert (elsewhere["rent_reason"], elsewhere["buy_reason"]) == ("", "")
 
 
 def test_a_scenario_without_a_region_rents_anywhere() -> None:
@@ -244,12 +183,54 @@ def test_warnings_name_old_prices_wide_spreads_and_long_terms() -> None:
         {"price_per_card_hour": 2.0, "as_of": "2026-08-01", "term": "reserved-5y"},
         {"price_per_card_hour": 9.0},
     ]
-    _, _, warnings = attach(options(), question(), book(offers, [{"as_of": "2026-01-01"}]))
+    _, _, warnings = attach(options(), question(longer_than_horizon=True), book(offers, [{"as_of": "2026-01-01"}]))
     assert [message.format(**values) for message, values in warnings] == [
         "Rents older than half of the 180 days allowed: card (121 days).",
         "Rents that bind for longer than the horizon of 36 months: card (60 months).",
         "Eligible rents of a card differ more than 3 times: card (4.5 times).",
         "Purchase prices older than the 180 days allowed for rents: card (333 days).",
+    ]
+
+
+def test_quotes_are_named_with_their_last_day_and_expired_ones_too() -> None:
+    own = {"price_kind": "quote", "provider": "Harbour", "valid_until": "2026-12-31"}
+    servers = [
+        {**own, "purchase_id": "own", "price": 260_000.0},
+        {**own, "purchase_id": "gone", "valid_until": "2026-10-31"},
+        {"purchase_id": "list", "price": 90_000.0, "price_low": 80_000.0},
+    ]
+    offers = [{"price_kind": "negotiated", "provider": "Quay", "price_per_card_hour": 1.0}]
+    frame, _, warnings = attach(options(), question(), book(offers, servers))
+    assert frame.iloc[0]["purchase_id"] == "own"  # what was offered to us comes before what others paid
+    # by hand: cards at 260,000/8 and 90,000/8: 2.9 times, under 3; at 80,000 3.25 times
+    assert [message.format(**values) for message, values in warnings] == [
+        "card: the rent is a quote of Quay that does not say how long it holds.",
+        "Quotes that have expired and are not used: Harbour card (2026-10-31).",
+        "card: the purchase price is a quote of Harbour, valid until 2026-12-31.",
+    ]
+    servers[2]["price"] = 80_000.0
+    wide = attach(options(), question(), book(offers, servers))[2]
+    assert "Purchase prices of a card differ more than 3 times between sources: card (3.2 times)." in [
+        message.format(**values) for message, values in wide
+    ]
+
+
+def test_of_two_quotes_the_cheaper_one_in_one_currency_is_taken() -> None:
+    # by hand: 1,750,000 CNY at 7.0 are 250,000 USD, under 255,000
+    own = {"price_kind": "quote", "price_low": 1.0, "price_high": 9e9}
+    servers = [
+        {**own, "purchase_id": "usd", "price": 255_000.0},
+        {**own, "purchase_id": "cny", "price": 1_750_000.0, "currency": "CNY"},
+    ]
+    assert chosen(book([], servers))["purchase_id"] == "cny"
+
+
+def test_an_old_exchange_rate_is_named() -> None:
+    # by hand: 2026-05-01 is 213 days before 2026-11-30
+    old = book(exchange=[("USD", "CNY", 7.0, "2026-05-01")])
+    _, _, warnings = attach(options(), question("CNY"), old)
+    assert [message.format(**values) for message, values in warnings] == [
+        "Exchange rates older than the 180 days allowed for prices: USD/CNY (2026-05-01)."
     ]
 
 
@@ -261,82 +242,6 @@ def test_terms_in_months() -> None:
     assert [term_months(term) for term in ("on-demand", "spot", "reserved-1m", "reserved-3y", "reserved-x")] == [
         0, 0, 1, 36, 0,
     ]  # fmt: skip
-
-
-# ---- buying ----
-
-
-def test_a_server_of_the_region_comes_first() -> None:
-    servers = [
-        {"purchase_id": "elsewhere", "region": "eu", "currency": "CNY", "as_of": "2026-11-20", "confidence": "high"},
-        {"purchase_id": "worldwide", "region": "global", "as_of": "2026-11-20"},
-        {"purchase_id": "here", "region": "china", "currency": "CNY", "as_of": "2026-01-01"},
-    ]
-    scenario = question(currency="CNY", region="china")
-    assert chosen(book([], servers), scenario)["purchase_id"] == "here"
-    row = chosen(book([], servers[:2]), scenario)
-    assert row["purchase_id"] == "worldwide"
-    assert (row["server_price"], row["server_exchange_rate"], row["server_exchange_id"]) == (250_000, 7, "USD/CNY")
-    assert chosen(book([], servers[:1]), scenario)["purchase_id"] == "elsewhere"
-
-
-def test_a_confirmed_price_then_the_newest() -> None:
-    servers = [
-        {"purchase_id": "placeholder", "confirmed": False, "as_of": "2026-11-01"},
-        {"purchase_id": "older", "as_of": "2025-11-01"},
-        {"purchase_id": "newer", "as_of": "2026-03-01"},
-        {"purchase_id": "from-later", "as_of": "2026-12-24"},
-    ]
-    assert chosen(book([], servers))["purchase_id"] == "newer"
-
-
-def test_cards_and_a_host_stand_in_for_a_server() -> None:
-    cards = {"purchase_id": "one", "kind": "card", "cards": 1, "price_low": 20_000.0, "price": 25_000.0}
-    catalog = book([], [{**cards, "price_high": 30_000.0}, {"purchase_id": "other-size", "cards": 4}])
-    frame, facts, _ = attach(options(), question(), catalog)
-    row = frame.iloc[0]
-    assert row["purchase_id"] == "one+host"
-    assert row["server_price"] == 225_000  # 8 x 25,000 + 25,000
-    known = facts.set_index("column").loc["server_price"]
-    assert (known["low"], known["high"], known["basis"]) == (175_000, 280_000, "derived")
-    assert "pcie_host_price_per_server" in known["note"]
-
-
-def test_the_host_is_converted_into_the_currency_of_the_cards() -> None:
-    cards = {"kind": "card", "cards": 1, "currency": "CNY", "price": 70_000.0}
-    row = chosen(book([], [cards]), question(currency="CNY", region="china"))
-    assert row["server_price"] == pytest.approx(8 * 70_000 + 25_000 * 7)
-
-
-@pytest.mark.parametrize(
-    ("catalog", "code"),
-    [
-        (book([], []), "no-purchase-price"),
-        (book([], [{"cards": 4}]), "no-purchase-price"),
-        (book([], [{"as_of": "2027-01-01"}]), "purchase-later"),
-        (book([], power=None), "no-host-power"),
-    ],
-)
-def test_no_purchase_price_has_a_reason(catalog: Catalog, code: str) -> None:
-    row = chosen(catalog)
-    assert row["buy_reason"] == code
-    assert np.isnan(row["server_price"])
-    assert BUY_REASONS[code].format(**row["buy_reason_values"])
-
-
-# ---- the value left ----
-
-
-@pytest.mark.parametrize(
-    ("horizon", "share"),
-    [(12, 0.35), (36, 0.35), (48, 0.225), (60, 0.1), (84, 0.1)],  # 48: half way from 0.35 to 0.1
-)
-def test_value_left_is_linear_between_three_and_five_years(horizon: int, share: float) -> None:
-    row = residual_row(question(horizon=horizon), book())
-    assert row["value"] == pytest.approx(share)
-    assert row["basis"] == "derived"
-    assert "residual_share_36_months (0.35)" in str(row["note"])
-    assert "residual_share_60_months (0.1)" in str(row["note"])
 
 
 # ---- the facts behind it ----

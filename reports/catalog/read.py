@@ -22,6 +22,8 @@ from reports.strict_yaml import did_you_mean
 from reports.yaml_problems import KeyPath
 
 PRICES = ("prices/rental.csv", "prices/purchase.csv", "prices/api.csv", "prices/exchange.csv")
+RESTRICTIONS = "restrictions.csv"
+DATED = (*PRICES, RESTRICTIONS)
 
 INTERPOLATED = {"residual_share"}
 """Assumptions that are not rows: made from rows at two horizons."""
@@ -39,7 +41,7 @@ class _Reading:
     assumptions: dict[tuple[str, str], Assumption] = field(default_factory=dict)
     assumption_places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     calibrated: dict[tuple[str, str, str], Assumption] = field(default_factory=dict)
-    prices: dict[str, list[Line]] = field(default_factory=lambda: {table: [] for table in PRICES})
+    prices: dict[str, list[Line]] = field(default_factory=lambda: {table: [] for table in DATED})
     files: list[tuple[str, str]] = field(default_factory=list)
     unreadable: dict[str, set[str]] = field(default_factory=lambda: {kind.scope: set() for kind in KINDS})
     mentioned: dict[str, set[str]] = field(default_factory=lambda: {"sources.csv": set(), "assumptions.csv": set()})
@@ -94,6 +96,7 @@ def read_catalog(overlays: Iterable[str | Path] = (), *, folder: str | Path | No
         purchase=frames["prices/purchase.csv"],
         api=frames["prices/api.csv"],
         exchange=frames["prices/exchange.csv"],
+        restrictions=frames[RESTRICTIONS],
         files=tuple(reading.files),
         overlays=tuple(str(place) for place, _ in places[1:]),
     )
@@ -117,7 +120,7 @@ def _read_folder(folder: Path, label: str, reading: _Reading) -> None:
             continue
         reading.assumptions[row.name, row.region] = row
         reading.assumption_places[row.name, row.region] = (line.file, line.line)
-    for table in PRICES:
+    for table in DATED:
         lines = read_table(folder, table, label, reading.ids(), problems)
         problems.extend(_given_twice(table, reading.prices[table], lines))
         reading.prices[table] += lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,10 @@ REGIONS: tuple[str, ...] = ("global", "china", "us", "eu")
 CURRENCIES: tuple[str, ...] = ("USD", "CNY", "EUR")
 PRECISIONS: tuple[str, ...] = ("day", "month", "year")
 STATUSES: tuple[str, ...] = ("ok", "outlier", "suspect", "older", "superseded")
+PRICE_KINDS: tuple[str, ...] = ("list", "negotiated", "quote", "estimate")
+VAT_BASES: tuple[str, ...] = ("excluded", "unstated")
+"""Prices with value-added tax are converted when a quote is imported; here they are without it, or nobody said."""
+PRICE_UNITS: tuple[str, ...] = ("card-hour", "instance-hour", "card-month", "instance-month")
 PURCHASE_KINDS: tuple[str, ...] = ("server", "card", "baseboard", "rack")
 SEGMENTS: tuple[str, ...] = ("hyperscaler", "neocloud", "marketplace", "domestic-cloud", "domestic-monthly", "contract")
 
@@ -228,6 +233,8 @@ class Catalog:
     purchase: pd.DataFrame
     api: pd.DataFrame
     exchange: pd.DataFrame
+    restrictions: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=["gpu", "region"]))
+    """Cards that may not be brought into a region without a licence."""
     calibrated: Mapping[tuple[str, str, str], Assumption] = field(default_factory=dict)
     """(coefficient, engine, card) -> the value that an overlay measured for this pair."""
     profiles: Mapping[str, LoadProfile] = field(default_factory=dict)

@@ -13,10 +13,13 @@ from reports.catalog.records import (
     CONFIDENCES,
     CURRENCIES,
     PRECISIONS,
+    PRICE_KINDS,
+    PRICE_UNITS,
     PURCHASE_KINDS,
     REGIONS,
     SEGMENTS,
     STATUSES,
+    VAT_BASES,
     Row,
     as_date,
 )
@@ -25,6 +28,7 @@ from reports.strict_yaml import UNSHOWABLE, did_you_mean
 
 _PRECISION_OF = {4: "year", 7: "month", 10: "day"}
 _MISSING = object()
+DAY_LETTERS = 10
 MOST = 1e15
 """More than any price, rate or measure; sums of such numbers would lose their small parts."""
 
@@ -52,6 +56,8 @@ _SOURCE = Cell("source")
 _PRECISION = Cell("choice", default="", choices=PRECISIONS)
 _YES = Cell("flag", default=True)
 _CARDS = Cell("whole", least=1)
+_VAT = Cell("choice", "unstated", VAT_BASES)
+_UNTIL = Cell("day", default="")
 
 TABLES: dict[str, dict[str, Cell]] = {
     "sources.csv": {"id": _TEXT, "title": _TEXT, "locator": _TEXT, "licence": _TEXT, "checked_on": _DATE},
@@ -67,20 +73,27 @@ TABLES: dict[str, dict[str, Cell]] = {
         "region": Cell("choice", choices=OFFER_REGIONS), "location": _NOTE, "currency": _CURRENCY,
         "price_per_card_hour": _PRICE, "term": Cell("term"), "as_of": _DATE, "precision": _PRECISION,
         "status": Cell("choice", "ok", STATUSES), "source": _SOURCE, "basis": _BASIS, "confirmed": _YES,
-        "note": _NOTE,
+        "note": _NOTE, "price_kind": Cell("choice", "list", PRICE_KINDS), "vat": _VAT, "valid_until": _UNTIL,
+        "quoted_unit": Cell("choice", "card-hour", PRICE_UNITS),
     },
     "prices/purchase.csv": {
         "purchase_id": _TEXT, "gpu": Cell("gpu", default=""), "item": _NOTE,
         "kind": Cell("choice", choices=PURCHASE_KINDS), "cards": _CARDS, "region": Cell("choice", choices=REGIONS),
         "currency": _CURRENCY, "price_low": _PRICE, "price": _PRICE, "price_high": _PRICE, "basis": _BASIS,
         "confidence": Cell("choice", "medium", CONFIDENCES), "confirmed": _YES, "source": _SOURCE, "as_of": _DATE,
-        "precision": _PRECISION, "note": _NOTE,
+        "precision": _PRECISION, "note": _NOTE, "provider": _NOTE,
+        "price_kind": Cell("choice", "estimate", PRICE_KINDS), "vat": _VAT, "valid_until": _UNTIL,
     },
     "prices/api.csv": {
         "model": Cell("model", default=""), "huggingface_id": _NOTE, "provider": _TEXT, "provider_model": _TEXT,
         "currency": _CURRENCY, "input_per_mtok": Cell("number"), "output_per_mtok": Cell("number"),
         "cached_input_per_mtok": Cell("number", default=math.nan), "source": _SOURCE, "as_of": _DATE,
-        "precision": _PRECISION, "note": _NOTE,
+        "precision": _PRECISION, "note": _NOTE, "price_kind": Cell("choice", "list", PRICE_KINDS), "vat": _VAT,
+        "valid_until": _UNTIL,
+    },
+    "restrictions.csv": {
+        "gpu": Cell("gpu"), "region": Cell("choice", choices=REGIONS), "rule": _TEXT, "basis": _BASIS,
+        "source": _SOURCE, "as_of": _DATE, "confirmed": _YES, "note": _NOTE,
     },
     "prices/exchange.csv": {
         "base": _CURRENCY, "quote": _CURRENCY, "rate": _PRICE, "source": _SOURCE, "as_of": _DATE,
@@ -94,6 +107,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "prices/rental.csv": ("offer_id",),
     "prices/purchase.csv": ("purchase_id",),
     "prices/exchange.csv": ("base", "quote", "as_of"),
+    "restrictions.csv": ("gpu", "region"),
 }
 """Columns that together may not repeat."""
 
@@ -185,6 +199,8 @@ class _Table:
                          expected=", ".join(cell.choices), hint=did_you_mean(text, cell.choices))
         elif cell.kind == "date" and not _is_date(text):
             self.problem("is not a date", where=name, read=f'"{text}"', expected="2026-11-30, 2026-11 or 2026")
+        elif cell.kind == "day" and not (len(text) == DAY_LETTERS and _is_date(text)):
+            self.problem("is not a day", where=name, read=f'"{text}"', expected="a day such as 2026-12-31")
         elif cell.kind == "term" and not _is_term(text):
             self.problem("is not a rental term", where=name, read=f'"{text}"',
                          expected="on-demand, spot, or reserved- with months or years, such as reserved-1y")

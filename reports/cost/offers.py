@@ -15,9 +15,21 @@ from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
 from reports.catalog.select import assumption
 from reports.columns import LEAF
-from reports.constants import MONTHS_PER_YEAR
 from reports.cost import eligibility, purchases
-from reports.cost.quotes import DAYS, MONTHS, TIMES, Warnings, ages, exchange_row, worst_first
+from reports.cost.eligibility import term_months
+from reports.cost.quotes import (
+    DAYS,
+    MONTHS,
+    RENT_QUOTES,
+    TIMES,
+    Warnings,
+    ages,
+    exchange_row,
+    old_rates,
+    overdue,
+    quoted,
+    worst_first,
+)
 from reports.facts import COLUMNS as FACT_COLUMNS
 from reports.formulas import rent
 from reports.scenario.schema import Scenario
@@ -64,7 +76,7 @@ def attach(options: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> tuple
     frame["horizon_months"] = float(scenario.costs.horizon_months)
     rental = catalog.rental.assign(age_days=ages(catalog.rental["as_of"], scenario))
     wanted = _wanted(frame)
-    checked = eligibility.rules(rental, scenario)
+    checked = eligibility.rules(rental, scenario, catalog)
     best = cheapest(wanted[wanted["feasible"]], rental[checked.eligible()], scenario, catalog)
 
     matched = wanted[_CASE].merge(best, on=_CASE, how="left")
@@ -81,7 +93,10 @@ def attach(options: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> tuple
     rows = [*_facts(best, scenario, catalog), *bought, residual]
     facts = pd.DataFrame(rows, columns=list(FACT_COLUMNS))
     facts = facts.drop_duplicates(["scope", "key", "column"], ignore_index=True)
-    return frame, facts, (*_warnings(best, scenario, catalog), *bought_warnings)
+    rented = quoted(best, RENT_QUOTES)
+    over = overdue(rental[rental["gpu"].isin(wanted.loc[wanted["feasible"], "gpu"])], scenario)
+    said = (*_warnings(best, scenario, catalog), *over, *rented, *bought_warnings, *old_rates(facts, scenario))
+    return frame, facts, said
 
 
 def _wanted(frame: pd.DataFrame) -> pd.DataFrame:
@@ -193,11 +208,3 @@ def _warnings(best: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> Warni
         for message, values, measure, said in found
         if (named := measure.notna()).any()
     )
-
-
-def term_months(term: str) -> int:
-    """Months a rental term binds: ``reserved-3y`` 36, ``reserved-6m`` 6, on demand 0."""
-    length = term.removeprefix("reserved-")
-    if length == term or not length[:-1].isdecimal():
-        return 0
-    return int(length[:-1]) * (int(MONTHS_PER_YEAR) if length.endswith("y") else 1)

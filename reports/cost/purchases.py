@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,24 @@ import pandas as pd
 
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
+from reports.catalog.select import assumption
 from reports.columns import LEAF
 from reports.cost import room
-from reports.cost.quotes import DAYS, Warnings, ages, exchange_row, worst_first
+from reports.cost.quotes import (
+    BINDING,
+    DAYS,
+    PURCHASE_QUOTES,
+    TIMES,
+    Listed,
+    Warnings,
+    ages,
+    exchange_row,
+    expired,
+    overdue,
+    quoted,
+    refused,
+    worst_first,
+)
 from reports.facts import assumption_row, fact_row
 from reports.formulas import buy
 from reports.scenario.schema import Scenario
@@ -29,11 +44,15 @@ REASONS: dict[str, str] = {
     "no-host": "The catalog names no server that takes {gpu}.",
     "no-host-power": "The catalog has no power figure for the server {host}.",
     "no-purchase-price": "No price of a server or card of {gpu} is on file.",
+    "purchase-provider": "{prices} purchase prices of {gpu}, none of an allowed provider; they are of: {found}.",
+    "purchase-expired": "All {prices} quotes of {gpu} have expired; the last was valid until {valid_until}.",
+    "purchase-restricted": "{gpu} needs an export licence in {region}, and the scenario refuses such cards.",
     "purchase-later": "All {prices} purchase prices of {gpu} are dated after {as_of}.",
     **room.REASONS,
 }
 """Why a purchase has no price: code -> sentence with the numbers that ``buy_reason_values`` holds."""
 
+WIDE_PURCHASES = "Purchase prices of a card differ more than {ratio_limit} times between sources: {cards}."
 OLD_PRICES = "Purchase prices older than the {limit_days} days allowed for rents: {cards}."
 
 CONFIDENCE_ORDER = {"high": 0, "medium": 1, "low": 2}
@@ -58,6 +77,11 @@ class Purchase:
     confirmed: bool = False
     note: str = ""
     age_days: int = 0
+    provider: str = ""
+    price_kind: str = ""
+    valid_until: str = ""
+    spread_ratio: float = np.nan
+    """Dearest over cheapest price of a card in such a server, where several are on file."""
     reason: str = ""
     reason_values: Any = None
 
@@ -94,13 +118,14 @@ def attach(
     rows = [row for each in chosen.values() for row in _facts(each, catalog)]
     rows += [exchange_row(currency, scenario, catalog) for currency in sorted(rate)]
     feasible = set(gpus[frame["feasible"].to_numpy(dtype=bool)])
-    return result, rows, _warnings((chosen[gpu] for gpu in sorted(feasible)), scenario)
+    return result, rows, _warnings([chosen[gpu] for gpu in sorted(feasible)], scenario, catalog)
 
 
 def choose(gpu: str, scenario: Scenario, catalog: Catalog) -> Purchase:
     """The price to use for one card.
 
-    A server (or rack) of the size of its host comes before cards plus a host. Then a price of the scenario's region
+    A server (or rack) of the size of its host comes before cards plus a host. Then a quote that was made to us and
+    still holds, the cheapest first, comes before what others paid; a price of the scenario's region
     comes before a worldwide one and that before another region's, a confirmed one before a placeholder, a newer one
     before an older one.
     """
@@ -117,17 +142,49 @@ def choose(gpu: str, scenario: Scenario, catalog: Catalog) -> Purchase:
     dated = prices[prices["age_days"] >= 0]
     if len(prices) and dated.empty:
         return _without(known, "purchase-later", gpu=gpu, prices=len(prices), as_of=scenario.as_of.isoformat())
+    here = pd.DataFrame({"gpu": [gpu], "region": [scenario.region]})
+    if refused(here["gpu"], here["region"], scenario, catalog).any():
+        return _without(known, "purchase-restricted", gpu=gpu, region=scenario.region)
+    allowed = dated[_provider_allowed(dated["provider"], scenario)]
+    if len(dated) and allowed.empty:
+        names = Listed(sorted(set(dated["provider"])))
+        return _without(known, "purchase-provider", gpu=gpu, prices=len(dated), found=names)
+    valid = allowed[~expired(allowed["valid_until"], scenario)]
+    if len(allowed) and valid.empty:
+        last = str(allowed["valid_until"].max())
+        return _without(known, "purchase-expired", gpu=gpu, prices=len(allowed), valid_until=last)
     for kinds, price in ((("server", "rack"), _server), (("card", "baseboard"), _cards_and_host)):
-        rows = dated[dated["kind"].isin(kinds)]
+        rows = valid[valid["kind"].isin(kinds)]
         rows = rows[rows["cards"] == cards] if price is _server else rows[rows["cards"] <= cards]
         if len(rows):
-            return price(_first(rows, scenario), known, scenario, catalog)
+            converted = _converted(rows, scenario, catalog)
+            found = price(_first(converted, scenario), known, scenario, catalog)
+            near = converted[converted["age_days"] <= scenario.prices.max_age_days]["card_amount"]
+            return replace(found, spread_ratio=float(near.max() / near.min()) if len(near) else np.nan)
     return _without(known, "no-purchase-price", gpu=gpu)
 
 
 def _without(known: Purchase, reason: str, **values: object) -> Purchase:
     fields = {**known.__dict__, "reason": reason, "reason_values": values}
     return Purchase(**fields)
+
+
+def _provider_allowed(provider: pd.Series, scenario: Scenario) -> pd.Series:
+    """A price without a provider is an estimate of the market: no list of providers touches it."""
+    folded, prices = provider.astype(str).str.casefold(), scenario.prices
+    denied = folded.isin([each.casefold() for each in prices.providers_denied])
+    allowed = folded.isin([each.casefold() for each in prices.providers_allowed]) if prices.providers_allowed else True
+    return (folded == "") | (allowed & ~denied)
+
+
+def _converted(rows: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> pd.DataFrame:
+    """Rows with the price of one card in the scenario's currency."""
+    currencies = rows["currency"].astype(str)
+    rates = {
+        each: exchange_rate(catalog.exchange, each, scenario.currency, scenario.as_of).rate
+        for each in sorted(currencies.unique())
+    }
+    return rows.assign(card_amount=rows["price"] / rows["cards"] * currencies.map(rates).astype(float))
 
 
 def _first(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any]:
@@ -138,8 +195,12 @@ def _first(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any]:
     )
     distance = np.select([here, anywhere & ours, anywhere, ours], [0, 1, 2, 3], 4)
     confidence = rows["confidence"].map(CONFIDENCE_ORDER).fillna(len(CONFIDENCE_ORDER))
-    keyed = rows.assign(_distance=distance, _doubt=~rows["confirmed"].astype(bool), _confidence=confidence)
-    ordered = keyed.sort_values(["_distance", "_doubt", "age_days", "_confidence", "purchase_id"], kind="stable")
+    ours_alone = rows["price_kind"].isin(BINDING) & (here | anywhere)
+    quote_amount = rows["card_amount"].where(ours_alone, np.inf)
+    doubt = ~rows["confirmed"].astype(bool)
+    keyed = rows.assign(_quote=quote_amount, _distance=distance, _doubt=doubt, _confidence=confidence)
+    order = ["_quote", "_distance", "_doubt", "age_days", "_confidence", "purchase_id"]
+    ordered = keyed.sort_values(order, kind="stable")
     return {str(name): value for name, value in ordered.iloc[0].to_dict().items()}
 
 
@@ -175,6 +236,7 @@ def _priced(
         **known.__dict__, **prices, "purchase_id": purchase_id, "currency": str(row["currency"]), "basis": basis,
         "source": row["source"], "as_of": str(row["as_of"])[:10], "confirmed": bool(row["confirmed"]),
         "note": f"{note}; {said}" if said else note, "age_days": int(row["age_days"]),
+        "provider": str(row["provider"]), "price_kind": str(row["price_kind"]), "valid_until": str(row["valid_until"]),
     }  # fmt: skip
     return Purchase(**fields)
 
@@ -193,10 +255,20 @@ def _facts(each: Purchase, catalog: Catalog) -> Iterable[dict[str, object]]:
         }  # fmt: skip
 
 
-def _warnings(chosen: Iterable[Purchase], scenario: Scenario) -> Warnings:
+def _warnings(chosen: Sequence[Purchase], scenario: Scenario, catalog: Catalog) -> Warnings:
     limit = scenario.prices.max_age_days
-    old = [(each.gpu, float(each.age_days)) for each in chosen if each.purchase_id and each.age_days > limit]
-    return ((OLD_PRICES, {"limit_days": limit, "cards": worst_first(old, DAYS)}),) if old else ()
+    bought = [each for each in chosen if each.purchase_id]
+    old = [(each.gpu, float(each.age_days)) for each in bought if each.age_days > limit]
+    spread = assumption(catalog, "rent_spread_warning_ratio", scenario.region).mid
+    wide = [(each.gpu, round(each.spread_ratio, 1)) for each in bought if each.spread_ratio > spread]
+    used = pd.DataFrame([vars(each) for each in bought], columns=[field.name for field in fields(Purchase)])
+    mine = catalog.purchase[catalog.purchase["gpu"].isin([each.gpu for each in chosen])]
+    found: list[tuple[str, dict[str, object]]] = []
+    if old:
+        found.append((OLD_PRICES, {"limit_days": limit, "cards": worst_first(old, DAYS)}))
+    if wide:
+        found.append((WIDE_PURCHASES, {"ratio_limit": f"{spread:g}", "cards": worst_first(wide, TIMES)}))
+    return (*found, *overdue(mine, scenario), *quoted(used, PURCHASE_QUOTES))
 
 
 def residual_row(scenario: Scenario, catalog: Catalog) -> dict[str, object]:

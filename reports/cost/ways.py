@@ -100,7 +100,7 @@ def _offers(run: Run, shortlist: pd.DataFrame, terms: object) -> list[hourly.Off
     """The cheapest eligible offer of some terms for each row, as the price book has them; spot carries its reserve."""
     scenario = run.scenario
     rental = run.catalog.rental.assign(age_days=ages(run.catalog.rental["as_of"], scenario))
-    steps = tuple(step for step in eligibility.rules(rental, scenario).steps if step[0] != "offers-term")
+    steps = tuple(step for step in eligibility.rules(rental, scenario, run.catalog).steps if step[0] != "offers-term")
     kept = rental[eligibility.Rules(steps).eligible() & terms(rental["term"])]  # type: ignore[operator]
     wanted = pd.DataFrame(
         {

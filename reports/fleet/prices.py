@@ -110,7 +110,7 @@ def instances(candidates: pd.DataFrame, scenario: Scenario, catalog: Catalog) ->
 
 def _cheapest(scenario: Scenario, catalog: Catalog, gpus: Sequence[str]) -> pd.DataFrame:
     rental = catalog.rental.assign(age_days=ages(catalog.rental["as_of"], scenario))
-    eligible = rental[eligibility.rules(rental, scenario).eligible() & rental["gpu"].isin(list(gpus))]
+    eligible = rental[eligibility.rules(rental, scenario, catalog).eligible() & rental["gpu"].isin(list(gpus))]
     currency = eligible["currency"].astype(str)
     rates = {
         each: exchange_rate(catalog.exchange, each, scenario.currency, scenario.as_of).rate

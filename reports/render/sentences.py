@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.cost.offers import LONG_TERMS, OLD_OFFERS, WIDE_SPREADS
-from reports.cost.purchases import OLD_PRICES
-from reports.cost.quotes import Listed, Measured
+from reports.cost.purchases import OLD_PRICES, WIDE_PURCHASES
+from reports.cost.quotes import PURCHASE_QUOTES, RENT_QUOTES, Listed, Measured
 from reports.render.wording import Wording, finite
 
 _ONE = re.compile(r"(?<![\d.,])1 ((?:[a-z]+ )?(?:card|day|head|instance|month|offer|price|request|server|stage))s\b")
 
 
-_ABOUT = {OLD_OFFERS: "rent", WIDE_SPREADS: "rent", LONG_TERMS: "rent", OLD_PRICES: "buy"}
+_ABOUT = {
+    OLD_OFFERS: "rent", WIDE_SPREADS: "rent", LONG_TERMS: "rent", OLD_PRICES: "buy", WIDE_PURCHASES: "buy",
+    **dict.fromkeys(RENT_QUOTES, "rent"), **dict.fromkeys(PURCHASE_QUOTES, "buy"),
+}  # fmt: skip
 """Warnings about the prices of one way; beside the other way alone they would only confuse."""
 
 

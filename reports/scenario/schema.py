@@ -73,7 +73,7 @@ class RuleOfThumb(Strict):
 
 
 class Prices(Strict):
-    """Which rental offers are eligible."""
+    """Which prices are eligible, and which state of the price book they come from."""
 
     max_age_days: Annotated[int, Field(ge=0, le=36_500)] = 180
     """Offers dated earlier than this before as_of are not used."""
@@ -86,6 +86,12 @@ class Prices(Strict):
     """Whether offers of marketplaces (single cards of private owners) are eligible."""
     terms: tuple[str, ...] = ()
     """on-demand, spot, reserved-1m, reserved-1y, …; default: every term of the price book but spot."""
+    longer_than_horizon: bool = False
+    """Whether offers that bind for longer than the horizon are eligible."""
+    data_residency: Literal["china", "us", "eu"] | None = None
+    """Only offers known to stand there; default: where the regions allow."""
+    export_restrictions: Literal["warn", "refuse", "ignore"] = "warn"
+    """What happens with cards that need an export licence in the region: named on the cover, refused, or nothing."""
 
 
 class Costs(Strict):
