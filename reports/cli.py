@@ -11,8 +11,21 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from reports import cli_measured
-from reports.cli_options import BAD_INPUT, GOOD, INTERRUPTED, SOME_FAILED, Catalogs, Json, Quiet, opened
+from reports import cli_machine, cli_measured
+from reports.cli_options import (
+    BAD_INPUT,
+    GOOD,
+    INTERRUPTED,
+    SOME_FAILED,
+    Catalogs,
+    Json,
+    Overrides,
+    Period,
+    Quiet,
+    Sets,
+    evaluated,
+    opened,
+)
 from reports.errors import GpubookError, InputError, Problem
 from reports.terminal import (
     as_json_text,
@@ -44,13 +57,6 @@ app = typer.Typer(
 catalog_app = typer.Typer(no_args_is_help=True, help="Look into the catalogs.", rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
 
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change one value of the scenario; logged.")
-]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--override", metavar="NAME", help="Apply one of the scenario's named overrides.")
-]
-Period = Annotated[str | None, typer.Option("--period", metavar="YYYY-MM", help="Report on another month.")]
 One = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file.", show_default=False)]
 
 
@@ -150,7 +156,7 @@ def explain(
     from reports import explain as evidence_of
     from reports.strict_yaml import did_you_mean
 
-    run = _evaluated(scenario, period, sets, overrides, catalog, quiet or as_json)
+    run = evaluated(scenario, period, sets, overrides, catalog, quiet or as_json)
     found = evidence_of.evidence(run, candidate)
     if not found:
         ids = run.candidates["candidate_id"].astype(str)
@@ -188,12 +194,13 @@ def matrix(
         raise InputError(Problem("--format", "parquet is not for a terminal", hint="add > FILE.parquet"))
     from reports.outputs import results_frame
 
-    frame = results_frame(_evaluated(scenario, period, sets, overrides, catalog, quiet))
+    frame = results_frame(evaluated(scenario, period, sets, overrides, catalog, quiet))
     print_frame(frame, form)
 
 
 app.command()(cli_measured.calibrate)
 app.command()(cli_measured.validate)
+app.command()(cli_machine.probe)
 
 
 @catalog_app.command("list")
@@ -235,26 +242,6 @@ def catalog_show(
             print(f"{key}: {value}")
         print()
         print_records(facts.to_dict("records"), quiet, as_json)
-
-
-def _evaluated(
-    scenario: Path,
-    period: str | None,
-    sets: Sequence[str] | None,
-    overrides: Sequence[str] | None,
-    catalog: Sequence[Path] | None,
-    quiet: bool,
-) -> Any:
-    from reports import pipeline
-    from reports.scenario.read import read_scenario
-
-    with progress_bar(scenario.stem, quiet) as progress:
-        progress("catalogs")
-        book = opened(catalog)
-        progress("scenario")
-        read = read_scenario(scenario, book, sets=sets or (), overrides=overrides or (), period=period)
-        progress("matrix")
-        return pipeline.evaluate(read, book)
 
 
 def _fail(problems: Sequence[Problem], as_json: bool) -> NoReturn:

@@ -32,8 +32,11 @@ EXTRA_FACTS: dict[str, dict[str, str]] = {
     "model": {"active_parameters_b": "1e9"},
     "quantization": {},
     "engine": {},
-    "host": {"server_rack_units": "rack units"},
-    "link": {},
+    "host": {
+        "server_rack_units": "rack units", "cpu_sockets": "sockets", "cpu_cores": "cores", "cpu_threads": "threads",
+        "cpu_clock_ghz": "GHz", "numa_nodes": "nodes", "pcie_generation": "generation", "pcie_lanes": "lanes",
+    },
+    "link": {f"{way}_gb_per_s": "GB/s" for way in ("host_to_device", "device_to_host", "device_to_device")},
     "profile": {},
     "lengths": {
         **{f"{end}_{name}_tokens": "tokens" for end in ("input", "output") for name in LENGTH_FACTS},
@@ -145,7 +148,7 @@ class Host(Entry):
 
 @dataclass(frozen=True)
 class Link(Entry):
-    """A way cards talk to each other; its facts depend on how many take part. ``facts`` is empty."""
+    """A way cards talk to each other; ``points`` depend on how many take part, ``facts`` are copies measured on it."""
 
     kind: str = "pcie"
     points: Mapping[int, Mapping[str, Fact]] = field(default_factory=dict)

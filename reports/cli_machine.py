@@ -1,0 +1,151 @@
+"""The verbs on real servers: read one, measure its links and models, and load it with requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reports.cli_options import Catalogs, Json, Quiet, opened
+from reports.errors import InputError, Problem
+from reports.terminal import as_json_text, print_result
+
+if TYPE_CHECKING:
+    from reports.catalog.records import Catalog
+
+SCENARIO_ENDINGS = (".yaml", ".yml")
+
+
+def probe(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE...]", show_default=False,
+                       help="What tools printed on the server; a .yaml is the scenario it is compared with."),
+    ] = None,
+    from_files: Annotated[
+        bool, typer.Option("--from", help="Read the FILEs, nothing of this server.")
+    ] = False,
+    bandwidth: Annotated[
+        bool, typer.Option("--bandwidth", help="Read bandwidths from the FILEs; without any, measure them here.")
+    ] = False,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="PATH", help="Folder or config.json of a model: its exact bytes.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Overlay to write; without: none.")] = None,
+    name: Annotated[str, typer.Option("--name", metavar="ID", help="Id of the host entry.")] = "",
+    gpu: Annotated[str, typer.Option("--gpu", metavar="NAME", help="Card, where the files do not say.")] = "",
+    interconnect: Annotated[
+        str, typer.Option("--interconnect", metavar="nvlink|pcie", help="What an all-reduce ran over.")
+    ] = "",
+    date: Annotated[str, typer.Option("--date", metavar="YYYY-MM-DD", help="Day of the reading.")] = "",
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Read what a server really is, with its traps, as a host entry; its bandwidths; the exact bytes of a model."""
+    given = list(files or [])
+    scenarios = [file for file in given if file.suffix.lower() in SCENARIO_ENDINGS]
+    outputs = [file for file in given if file not in scenarios]
+    _refuse(scenarios, outputs, from_files, interconnect)
+    book = opened(catalog)
+    if model is not None:
+        _model(model, book, quiet, as_json)
+        return
+    from reports.probe import traps
+    from reports.probe.overlay import Probed, gpu_of, write
+    from reports.scenario.read import read_scenario
+
+    machine, measured, day, notes = _read(outputs, from_files, bandwidth)
+    scenario = read_scenario(scenarios[0], book) if scenarios else None
+    known = _gpu(gpu, book) if gpu else gpu_of(machine, measured, book)
+    probed = Probed(machine, traps.traps(machine, book, scenario), measured, known, interconnect)
+    written: tuple[Path, ...] = ()
+    if out is not None:
+        written, more = write(probed, book, out, name, date or day)
+        notes += more
+    _print_probed(probed, notes, written, quiet, as_json)
+
+
+def _refuse(scenarios: list[Path], outputs: list[Path], from_files: bool, interconnect: str) -> None:
+    problems = []
+    if len(scenarios) > 1:
+        problems.append(Problem("probe", "is compared with one scenario", read=", ".join(map(str, scenarios))))
+    if from_files and not outputs:
+        problems.append(Problem("--from", "names no file", expected="what nvidia-smi -q -x or another tool printed"))
+    if interconnect not in ("", "nvlink", "pcie"):
+        problems.append(Problem("--interconnect", "is unknown", read=interconnect, expected="nvlink or pcie"))
+    if problems:
+        raise InputError(problems)
+
+
+def _read(outputs: list[Path], from_files: bool, bandwidth: bool) -> tuple[Any, tuple[Any, ...], str, list[str]]:
+    """The server, what was measured on its links, the day, and sentences on what could not be done."""
+    from reports.probe import bandwidth as measured
+    from reports.probe import detect, live, measure, merge
+    from reports.probe.records import Machine
+
+    if not outputs and not from_files:
+        readings, visible = live.read()
+        machine = merge.machine(readings, visible)
+        day = machine.day or live.today()
+        if not bandwidth:
+            return machine, (), day, []
+        torch, reason = measure.torch_with_cards()
+        if torch is None:
+            return machine, (), day, [f"no bandwidth was measured: {reason}; give files of nccl-tests or nvbandwidth"]
+        return machine, measure.transfers(torch), day, []
+    problems: list[Problem] = []
+    texts: list[Any] = []
+    found: list[Any] = []
+    for path in outputs:
+        try:
+            if measured.is_known(detect.whole_text(path)):
+                found += measured.read(path)
+            else:
+                texts += detect.read(path)
+        except InputError as error:
+            problems += error.problems
+    if bandwidth and not found and not problems:
+        problems.append(Problem("--bandwidth", "no file holds a bandwidth", read=", ".join(map(str, outputs)),
+                                expected=measured.KNOWN))  # fmt: skip
+    if problems:
+        raise InputError(problems)
+    machine = merge.machine(texts) if texts else Machine()
+    return machine, tuple(found), machine.day, []
+
+
+def _gpu(name: str, book: Catalog) -> str:
+    from reports.catalog.select import find
+    from reports.terminal import known_name
+
+    with known_name("--gpu"):
+        return find(book.gpus, name, "gpu")
+
+
+def _print_probed(probed: Any, notes: list[str], written: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
+    from reports.probe import said
+
+    if as_json:
+        data = {"gpu": probed.gpu, **said.record(probed.machine, probed.traps),
+                "bandwidth": [vars(each) for each in probed.measured], "notes": notes,
+                "written": [str(path) for path in written]}  # fmt: skip
+        print(as_json_text(data))
+    elif not quiet:
+        text = said.lines(probed.machine, probed.traps) if probed.machine.cards or not probed.measured else []
+        text += said.bandwidth_lines(probed.measured)
+        print("\n".join([*text, *(f"note: {note}" for note in notes)]))
+        if written:
+            print()
+            print_result(written, ())
+
+
+def _model(path: Path, book: Catalog, quiet: bool, as_json: bool) -> None:
+    from reports.probe import model_files, model_load
+
+    found = model_files.read(path)
+    loaded, reason = model_load.load(path, found)
+    if as_json:
+        print(as_json_text(model_files.record(found, book) | {"loaded": loaded, "not_loaded": reason}))
+    elif not quiet:
+        print("\n".join([*model_files.lines(found, book), *model_load.lines(loaded, reason)]))
