@@ -98,6 +98,8 @@ def books(catalog: Catalog, repository: Path, tmp_path_factory: pytest.TempPathF
     written["price"] = replace_value(base, folder / "price.xlsx", "Inputs", price, dear)
     server = input_cell(base, "Server price", row["purchase_id"])
     written["server"] = replace_value(base, folder / "server.xlsx", "Inputs", server, row["server_price"] * 1.25)
+    target = input_cell(base, "Target, time per output token")
+    written["target"] = replace_value(base, folder / "target.xlsx", "Inputs", target, 20.0)
     stored = values(base)
     planted = next(cell for sheet, cell in formulas(base)
                    if sheet == "Calculation" and isinstance(stored[sheet, cell], float))  # fmt: skip
@@ -128,6 +130,21 @@ def test_no_error_cells_and_all_checks_hold(books: Books, name: str) -> None:
     assert not [place for place, value in shown.items() if isinstance(value, str) and value.startswith("#")]
     assert not [place for place, value in shown.items() if value == "FAILS"]
     assert [value for (sheet, _), value in shown.items() if sheet == "Checks" and value == "holds"]
+
+
+def test_an_input_that_needs_a_new_run_turns_its_check_red(books: Books) -> None:
+    """The search and the simulation cannot follow an edited target: the check, the input and the Summary say so."""
+    before, after = values(books.recalculated["capacity-proposal"]), values(books.recalculated["target"])
+    assert "CHANGED: run again" not in before.values()
+    cell = input_cell(books.written["target"], "Target, time per output token")
+    assert after["Inputs", f"K{cell[1:]}"] == "CHANGED: run again"
+    assert list(after.values()).count("CHANGED: run again") == 1
+    failed = [place[1] for place, value in after.items() if place[0] == "Checks" and value == "FAILS"]
+    words = [after["Checks", f"A{each[1:]}"] for each in failed]
+    assert "Inputs that need a new run are as evaluated" in words
+    said = [str(value) for (sheet, _), value in after.items() if sheet == "Summary"]
+    assert any("this answer is not for them" in each for each in said)
+    assert "CHECKS FAIL" in said
 
 
 def column_of(shown: Values, run: Run, option: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from reports.render.excel_style import GREEN
 from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY, SMALL_PERCENT
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
-from reports.render.sheets import calculation, cost_by_month, fleet, recommendation, summary
+from reports.render.sheets import calculation, cost_by_month, fleet, inputs, recommendation, summary
 
 ORDER = 80
 NAME = N_("Checks")
@@ -25,8 +25,8 @@ TOLERANCE = 1e-9
 def declare(book: Book) -> Sheet:
     """One row a check; the verdict counts the failures and the error cells."""
     _ = book.translate
-    planned = (*plan_checks.card_count(book), *plan_checks.months(book))
-    checks = [*_capacity(book), *planned, *fleet.checks(book), *_money(book), *_answers(book), *_errors(book)]
+    planned = (*plan_checks.card_count(book), *plan_checks.months(book), *fleet.checks(book))
+    checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_answers(book), *_errors(book)]
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
     head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
     looks = {3: "head number", 4: "head number"}
@@ -61,7 +61,9 @@ def declare(book: Book) -> Sheet:
     )
 
 
-KINDS = {"Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT, "Card count": SMALL_PERCENT, "Growth": COUNT}
+KINDS = {
+    "Inputs": COUNT, "Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT, "Card count": SMALL_PERCENT, "Growth": COUNT,
+}  # fmt: skip
 """How the two sides of a group are shown."""
 
 Check = tuple[str, str, str, Live, Live, Live]
@@ -92,6 +94,13 @@ def _close(left: Live, right: Live) -> Live:
     """Equal but for rounding."""
     size = Call("MAX", Call("ABS", left), Call("ABS", right))
     return Call("<=", Call("ABS", Call("-", left, right)), Call("*", Ref(("checks", "tolerance"), "both"), size))
+
+
+def _inputs(book: Book) -> Iterator[Check]:
+    """What search and simulation found holds for the inputs they were given, and for no others."""
+    changed = inputs.changed(book)
+    yield (N_("Inputs"), N_("Inputs that need a new run are as evaluated"), inputs.NAME, changed, Call("+", 0, 0),
+           Call("=", changed, 0))  # fmt: skip
 
 
 def _capacity(book: Book) -> Iterator[Check]:

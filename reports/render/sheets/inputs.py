@@ -8,8 +8,8 @@ from typing import Any
 from reports.columns import LEAF
 from reports.render.excel_style import ORANGE
 from reports.render.formats import kind_of
-from reports.render.live import Ref
-from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading, missing
+from reports.render.live import Call, Live, Ref, Span
+from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
 from reports.render.sheets import demand
 
 ORDER = 70
@@ -39,10 +39,20 @@ SCOPES: dict[str, str] = {
 
 COLUMNS = (
     N_("Input"), N_("Of"), N_("Value"), N_("Unit"), N_("Low"), N_("High"), N_("Basis"), N_("Source"), N_("As of"),
-    N_("Confirmed"), N_("When edited"), N_("Note"),
+    N_("Confirmed"), N_("When edited"), N_("Evaluated with"), N_("Note"),
 )  # fmt: skip
-NUMBERS = (3, 5, 6)
+NUMBERS = (3, 5, 6, 12)
 """Which of them are numbers."""
+
+SAME, CHANGED = N_("needs a new run"), N_("CHANGED: run again")
+"""What stands beside an input that search and simulation depend on, as evaluated and after an edit."""
+
+FIRST_KEPT, LAST_KEPT = ("input kept", "first"), ("input kept", "last")
+
+
+def changed(book: Book) -> Live:
+    """How many inputs that need a new run differ from what the run was evaluated with."""
+    return Call("COUNTIF", Span(FIRST_KEPT, LAST_KEPT, ""), book.translate(CHANGED))
 
 
 def declare(book: Book) -> Sheet:
@@ -55,7 +65,7 @@ def declare(book: Book) -> Sheet:
         },
         30,
     )
-    blocks = [book.top(NAME), Rows([head])]
+    blocks = [book.top(NAME), Rows([head, Row({11: Cell(None, "blank", anchor=FIRST_KEPT)}, 3)])]
     for title in dict.fromkeys(SCOPES.values()):
         scopes = [scope for scope, known in SCOPES.items() if known == title]
         rows = facts[facts["scope"].isin(scopes)].to_dict("records")
@@ -63,15 +73,17 @@ def declare(book: Book) -> Sheet:
             order = {name: index for index, name in enumerate(LEAF)}
             rows.sort(key=lambda row: (not row["live"], str(row["key"]), order.get(str(row["column"]), len(order))))
             blocks.append(Rows([gap(), heading(book.translate(title), len(COLUMNS)), *_rows(book, rows)]))
+    blocks.append(Rows([Row({11: Cell(None, "blank", anchor=LAST_KEPT)}, 3)]))
     return Sheet(
         name=NAME,
         blocks=blocks,
         widths={1: (30, 52), 2: (12, 34), 3: (12, 16), 4: (8, 24), 5: (9, 14), 6: (9, 14), 7: (10, 14), 8: (12, 40),
-                9: 11, 10: 11, 11: (12, 24), 12: 60},
+                9: 11, 10: 11, 11: (18, 26), 12: (12, 16), 13: 60},
         colour=ORANGE,
         large_paper=True,
         freeze=(TOP_ROWS + 1, 2),
         repeat_rows=(TOP_ROWS + 1, TOP_ROWS + 1),
+        highlights=[Highlight(FIRST_KEPT, LAST_KEPT, "bad", book.translate(CHANGED))],
     )  # fmt: skip
 
 
@@ -81,16 +93,20 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
         scope, key, column, unit = (str(fact[name]) for name in ("scope", "key", "column", "unit"))
         kind, leaf = kind_of(unit, column), LEAF.get(column)
         live = bool(fact["live"])
-        follows = N_("everything follows") if live else N_("needs a new run")
         followed = follows_demand.get((scope, key, column))
-        follows = N_("follows the sheet Demand") if followed else follows
+        kept = not (live or followed)
+        here, evaluated = ("input", scope, key, column), ("evaluated input", scope, key, column)
+        follows: object = book.translate(N_("follows the sheet Demand") if followed else N_("everything follows"))
+        if kept:
+            same = Call("=", Ref(here), Ref(evaluated))
+            follows = Call("IF", same, book.translate(SAME), book.translate(CHANGED))
         low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
         yield Row(
             {
                 1: Cell(book.translate(leaf.label) if leaf else book.known(column)),
                 2: Cell(key, "unit"),
                 3: Cell(Ref(followed) if followed else fact["value"],
-                        "link" if followed else "input" if live else "fixed input", kind, ("input", scope, key, column),
+                        "link" if followed else "input" if live else "fixed input", kind, here,
                         number_only=live and not followed),
                 4: Cell(book.unit(unit, column), "unit"),
                 5: Cell(low, "value", kind),
@@ -99,7 +115,8 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
                 8: Cell(str(fact["source"]), "unit"),
                 9: Cell(str(fact["as_of"] or ""), "unit"),
                 10: Cell(book.translate("yes" if fact["confirmed"] else "unconfirmed"), "unit"),
-                11: Cell(book.translate(follows), "unit"),
-                12: Cell(str(fact["note"] or ""), "note"),
+                11: Cell(follows, "unit"),
+                12: Cell(fact["value"] if kept else None, "value", kind, evaluated if kept else None),
+                13: Cell(str(fact["note"] or ""), "note"),
             }
         )  # fmt: skip

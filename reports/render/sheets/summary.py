@@ -10,6 +10,7 @@ from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERI
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sentences import warnings
 from reports.render.sheet import N_, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
+from reports.render.sheets import inputs
 from reports.render.sheets.cost_by_month import cumulative_chart
 from reports.render.sheets.recommendation import excuse, over
 
@@ -34,6 +35,9 @@ COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
 )
 WIDTH = len(COLUMNS) + 1
 
+OUTDATED = N_("Inputs that need a new run were changed: this answer is not for them. See Inputs, and run again.")
+UP_TO_DATE = N_("Search and simulation match the inputs; prices, demand and policies may be edited.")
+
 
 def anchor(service: str, name: str) -> Anchor:
     """One figure of a service's winner."""
@@ -48,7 +52,8 @@ def declare(book: Book) -> Sheet:
         largest = max(charted, key=lambda option: option["monthly_cost_amount"])
         blocks += [Rows([gap(16)]), cumulative_chart(book, largest, width_cm=36)]
     blocks.append(Rows([gap(16), *_cautions(book)]))
-    flag = ("summary", "flag")
+    flag, outdated = ("summary", "flag"), ("summary", "outdated")
+    flags = [Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.services else []
     return Sheet(
         name=NAME,
         blocks=blocks,
@@ -56,7 +61,7 @@ def declare(book: Book) -> Sheet:
                 **dict.fromkeys(range(8, WIDTH + 1), 14.0)},
         colour=BLUE,
         one_page=True,
-        highlights=[Highlight(flag, flag, "bad", book.translate("CHECKS FAIL"))] if book.services else [],
+        highlights=[Highlight(outdated, outdated, "bad", book.translate(OUTDATED)), *flags],
     )
 
 
@@ -73,6 +78,8 @@ def _answers(book: Book) -> Iterator[Row]:
         "rented {rent}."
     )
     rent = _("{model}: rent {cards} × {card} ({format}, {link}), {monthly} {currency} a month; owned {buy}.")
+    outdated = Call("IF", Call(">", inputs.changed(book), 0), _(OUTDATED), _(UP_TO_DATE))
+    yield Row({1: Cell(outdated, "note", anchor=("summary", "outdated"), across=WIDTH)}, 15)
     for service in book.services:
         own = {name: Ref(anchor(service, name)) for name, *_rest in COLUMNS}
         parts: dict[str, Live | str] = {
