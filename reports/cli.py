@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from reports import cli_machine, cli_measured
+from reports import cli_history, cli_machine, cli_measured
 from reports.cli_options import (
     BAD_INPUT,
     GOOD,
@@ -71,6 +71,9 @@ def build(
     sets: Sets = None,
     overrides: Overrides = None,
     catalog: Catalogs = None,
+    previous: Annotated[
+        str | None, typer.Option("--previous", metavar="DIR|auto", help="Compare with an earlier run, or the latest.")
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -82,6 +85,7 @@ def build(
 
     options: dict[str, Any] = {
         "sets": sets or (), "overrides": overrides or (), "catalog": catalog or (), "period": period,
+        "previous": previous,
     }  # fmt: skip
     done: list[dict[str, Any]] = []
     problems: list[Problem] = []
@@ -201,6 +205,7 @@ def matrix(
 app.command()(cli_measured.calibrate)
 app.command()(cli_measured.validate)
 app.command()(cli_machine.probe)
+app.command()(cli_history.diff)
 
 
 @catalog_app.command("list")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ def write_manifest(run: Run, folder: Path) -> Path:
 
 def manifest(run: Run, folder: Path) -> dict[str, Any]:
     """Program version, inputs with their hashes, changes against the scenario file, outputs with hashes and sizes."""
-    scenario, catalog = run.scenario, run.catalog
+    scenario, catalog, about = run.scenario, run.catalog, run.variance_about
     return {
-        "program": {"name": "gpubook", "version": program_version()},
+        "program": {"name": "gpubook", "version": program_version(), "code": code_digest()},
         "scenario": {
             "name": scenario.name,
             "period": scenario.period,
@@ -37,6 +38,7 @@ def manifest(run: Run, folder: Path) -> dict[str, Any]:
             "overlays": list(catalog.overlays),
             "files": [{"path": path, "sha256": digest} for path, digest in catalog.files],
         },
+        **({"previous": dict(zip(about["key"], about["value"], strict=True))} if len(about) else {}),
         "outputs": [
             {"file": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size, "sha256": file_digest(path)}
             for path in sorted(folder.rglob("*"))
@@ -51,6 +53,16 @@ def program_version() -> str:
         return metadata.version("gpubook")
     except metadata.PackageNotFoundError:
         return "unknown"
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over the program's own files: two runs with one digest were reckoned by the same code."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(here.rglob("*.py")):
+        digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def file_digest(path: Path) -> str:

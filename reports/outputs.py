@@ -21,13 +21,19 @@ from typing import Any
 
 import pandas as pd
 
+from reports.history import store
 from reports.manifest import write_manifest
 from reports.run import Run
 from reports.writing import replace_folder
 
 
-def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> list[Path]:
-    """Write every file of a run into ``folder``; an interruption leaves what stood there before."""
+def write_outputs(
+    run: Run, folder: Path, progress: Callable[[str], None], scenario_folder: Path | None = None
+) -> list[Path]:
+    """Write every file of a run into ``folder``; an interruption leaves what stood there before.
+
+    With ``scenario_folder`` (where its traces are) the run keeps its inputs, so that it can be compared later.
+    """
     from reports.render import workbook
 
     with replace_folder(folder) as draft, _documents(run, draft) as documents:
@@ -37,6 +43,8 @@ def write_outputs(run: Run, folder: Path, progress: Callable[[str], None]) -> li
         (draft / "summary.json").write_text(
             json.dumps(summary(run), ensure_ascii=False, indent=2, sort_keys=False) + "\n", encoding="utf-8"
         )
+        if scenario_folder is not None:
+            store.write(run.scenario, run.catalog, scenario_folder, draft / store.NAME)
         progress("workbook")
         workbook.write(run, draft / "workbook.xlsx")
         documents.attachments_stand()
@@ -176,7 +184,7 @@ HEADLINES = (
     "pipeline_parallel", "recommended_concurrency", "tpot_ms", "ttft_ms", "output_tokens_per_s",
     "monthly_cost_amount", "rent_equivalent_amount_per_month", "buy_equivalent_amount_per_month",
     "capex_amount", "rent_npv_amount", "buy_npv_amount", "rent_amount_per_mtok", "buy_amount_per_mtok",
-    "break_even_month", "rent_provider", "rent_term", "offer_id", "purchase_id",
+    "break_even_month", "rent_provider", "rent_term", "offer_id", "purchase_id", "rented_cards", "bought_cards",
 )  # fmt: skip
 
 
@@ -203,6 +211,11 @@ def summary(run: Run) -> dict[str, Any]:
             {each.model for each in run.scenario.service_axis if each.name in unanswered}
         ),
         "warnings": [message.format(**values) for message, values in run.warnings],
+        "variance": {
+            "causes": [{str(name): _plain(value) for name, value in row.items()}
+                       for row in run.variance.to_dict("records")],
+            **dict(zip(run.variance_about["key"], map(_plain, run.variance_about["value"]), strict=True)),
+        } if len(run.variance_about) else None,
         "fleet": dict(zip(run.fleet_summary["key"], map(_plain, run.fleet_summary["value"]), strict=True)),
     }
 

@@ -25,6 +25,7 @@ from reports.facts import collect
 from reports.field.evidence import COLUMNS, bands, evidence
 from reports.field.measured import shipped
 from reports.fleet import plan as fleet_plan
+from reports.history.stage import compared, find_earlier
 from reports.matrix import expand
 from reports.methods import METHODS
 from reports.plan import delivery, growth, outlook, pools, spares, switches
@@ -134,9 +135,13 @@ def build(
     sets: Sequence[str] = (),
     overrides: Sequence[str] = (),
     period: str | None = None,
+    previous: str | None = None,
     progress: Progress = lambda step: None,
 ) -> BuildResult:
-    """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all."""
+    """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all.
+
+    ``previous`` is the folder of an earlier run, or ``auto`` for the latest earlier month under ``out``.
+    """
     from reports.outputs import write_outputs
     from reports.render.glyphs import require_drawable_scenario
 
@@ -146,8 +151,12 @@ def build(
     scenario = read_scenario(scenario_path, book, sets=sets, overrides=overrides, period=period)
     require_drawable_scenario(scenario, str(scenario_path))
     progress("matrix")
+    earlier = find_earlier(previous, out, scenario) if previous else None
     run = evaluate(scenario, book)
-    return BuildResult(files=write_outputs(run, out / scenario.period / scenario.name, progress), run=run)
+    if previous:
+        run = compared(run, earlier, progress)
+    folder = out / scenario.period / scenario.name
+    return BuildResult(files=write_outputs(run, folder, progress, scenario_path.parent), run=run)
 
 
 def answer(run: Run, language: str) -> list[str]:

@@ -108,6 +108,12 @@ class Run:
     """Long, one row a limit of the site: what the plan takes of it, and what the whole demand would lack."""
     given: pd.DataFrame = field(default_factory=_columns("service", "gpu", "given_cards", "given_concurrency"))
     """Long, one row a (service, present card): what all present cards of this kind would carry of it."""
+    variance: pd.DataFrame = field(default_factory=_columns("service", "cause", "amount", "cards", "impossible"))
+    """Long, one row a service and cause of the difference from an earlier run: ``reports.history.attribute.CAUSES``."""
+    variance_services: pd.DataFrame = field(default_factory=_columns("service", "change"))
+    """Wide, one row a service of either run, before and after: ``reports.history.attribute.SERVICES``."""
+    variance_about: pd.DataFrame = field(default_factory=_columns("key", "value"))
+    """What the run was compared with (period, whether its inputs could be evaluated); empty: nothing was asked for."""
 
     def winners(self) -> pd.DataFrame:
         """The best option of each service that has one, in the scenario's order."""

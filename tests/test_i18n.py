@@ -63,7 +63,7 @@ def messages(repository: Path) -> set[str]:
     found |= {record.label for records in CONSTRAINTS.values() for record in records}
     found |= {*SENTENCES.values(), *eligibility.REASONS.values(), *purchases.REASONS.values()}
     found |= {entry.quality.text for entry in read_catalog().quantizations.values() if entry.quality.text}
-    for folder in ("render", "cost", "."):
+    for folder in ("render", "cost", "history", "."):
         for path in sorted((repository / "reports" / folder).glob("*.py" if folder == "." else "**/*.py")):
             if path.name not in WITHOUT_SENTENCES and (folder != "." or path.name in ("pipeline.py", "recommend.py")):
                 found |= source_messages(path.read_text(encoding="utf-8"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from openpyxl.chart import LineChart, Reference
+from openpyxl.chart import BarChart, LineChart, Reference
 from openpyxl.chart import Series as ChartSeries
 from openpyxl.chart.layout import Layout, ManualLayout
+from openpyxl.chart.legend import LegendEntry
 from openpyxl.chart.shapes import GraphicalProperties
 from openpyxl.chart.text import RichText
 from openpyxl.drawing.line import LineProperties
@@ -21,9 +22,9 @@ Cells = Callable[[Anchor, Anchor], Reference]
 """The cells from one name to another."""
 
 
-def line_chart(chart: Chart, cells: Cells) -> Any:
-    """A line chart whose cells are found by name."""
-    drawn: Any = LineChart()
+def draw(chart: Chart, cells: Cells) -> Any:
+    """A chart whose cells are found by name."""
+    drawn: Any = BarChart() if chart.stacked else LineChart()
     drawn.title, drawn.width = chart.title, chart.width_cm
     drawn.title.tx.rich.p[0].pPr = ParagraphProperties(defRPr=CharacterProperties(sz=1200, b=True, solidFill=INK))
     drawn.title.overlay = False
@@ -50,10 +51,23 @@ def line_chart(chart: Chart, cells: Cells) -> Any:
         drawn.x_axis.tickLblPos = "high"
     drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = chart.label_every
     for series in chart.series:
-        drawn.series.append(_line(series, cells))
+        drawn.series.append(_column(series, cells) if chart.stacked else _line(series, cells))
+    if chart.stacked:
+        drawn.type, drawn.grouping, drawn.overlap, drawn.gapWidth = "col", "stacked", 100, 40
+        hidden = [index for index, series in enumerate(chart.series) if not series.colour]
+        drawn.legend.legendEntry = [LegendEntry(idx=index, delete=True) for index in hidden]
     drawn.set_categories(cells(*chart.categories))
     drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.19, w=0.88, h=0.65, xMode="edge", yMode="edge"))
     return drawn
+
+
+def _column(series: Series, cells: Cells) -> Any:
+    column: Any = ChartSeries(cells(series.first, series.last), title=series.title)
+    column.graphicalProperties = (
+        GraphicalProperties(solidFill=series.colour) if series.colour else GraphicalProperties(noFill=True)
+    )
+    column.invertIfNegative = False
+    return column
 
 
 def _line(series: Series, cells: Cells) -> Any:

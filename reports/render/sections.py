@@ -23,6 +23,7 @@ from reports.render import (
     view_options,
     view_sensitivity,
     view_switches,
+    view_variance,
     view_ways,
     view_winners,
     view_workload,
@@ -217,6 +218,12 @@ def growth(document: Document) -> Row:
 def fleet(document: Document) -> Row:
     """What to keep, buy, rent and release for all services together; left out where no pool is planned."""
     return view_fleet.view(document.words)
+
+
+@section(N_("Against the previous run"))
+def variance(document: Document) -> Row:
+    """What to buy, rent or release against an earlier run, and why the money moved; left out where none was named."""
+    return view_variance.view(document.words)
 
 
 @section(N_("What changes the answer"))

@@ -85,7 +85,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A line chart that takes the place of ``rows`` rows, from ``column`` on."""
+    """A line chart, or stacked columns, that takes the place of ``rows`` rows, from ``column`` on."""
 
     title: str
     x_title: str
@@ -101,6 +101,8 @@ class Chart:
     """Shares, from 0 to all of it."""
     label_every: int = 6
     """Every how many categories have a label."""
+    stacked: bool = False
+    """Columns on top of each other instead of lines; a series without a colour only lifts those above it."""
 
 
 Block = Rows | DataTable | Chart

@@ -19,7 +19,7 @@ from openpyxl.worksheet.table import Table, TableStyleInfo
 
 from reports.errors import RenderError
 from reports.render import excel_writer, sheets
-from reports.render.excel_chart import line_chart
+from reports.render.excel_chart import draw as draw_chart
 from reports.render.excel_style import DIFFERENCES, LOOKS, Styles
 from reports.render.excel_writer import ErrorValue, Formula, plain
 from reports.render.formats import GENERAL, NOT_AVAILABLE, NumberKind, shown
@@ -273,7 +273,7 @@ class _Page:
         return lines()
 
     def _chart(self, start: int, chart: Chart) -> None:
-        drawn = line_chart(chart, self._cells)
+        drawn = draw_chart(chart, self._cells)
         drawn.height = chart.rows * DEFAULT_ROW_POINTS / 28.35 - 0.4
         self.page.add_chart(drawn, f"{get_column_letter(chart.column)}{start}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +55,7 @@ def read_scenario(
     if period is not None:
         changes += _apply_period(merged, period)
     normalise(merged)
+    text = json.dumps(merged.data, ensure_ascii=False, indent=1, default=str) + "\n"
     own, found = _name_and_spread(merged, catalog)
     problems += found
     try:
@@ -66,7 +68,8 @@ def read_scenario(
     problems += check_fleet(file, merged, catalog)
     if problems:
         raise InputError(in_file_order(as_written(problems)))
-    return _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
+    frozen = _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
+    return frozen.model_copy(update={"text": text})
 
 
 def _name_and_spread(merged: Merged, catalog: Catalog, partial: bool = False) -> tuple[frozenset[str], list[Problem]]:

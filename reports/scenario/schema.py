@@ -173,6 +173,8 @@ class Scenario(ScenarioFile):
     """(path from the scenario's folder, SHA-256) of the scenario and of the file it extends."""
     own_workloads: frozenset[str] = frozenset()
     """Services whose workload or targets differ from the scenario's."""
+    text: str = ""
+    """The whole scenario as one file: extended, overridden and set, in JSON, which is YAML too."""
 
     @property
     def methods(self) -> tuple[str, ...]:

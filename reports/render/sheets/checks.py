@@ -14,7 +14,7 @@ from reports.render.excel_style import GREEN
 from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY, SMALL_PERCENT
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
-from reports.render.sheets import calculation, cost_by_month, fleet, inputs, recommendation, summary
+from reports.render.sheets import calculation, cost_by_month, fleet, inputs, recommendation, summary, variance
 
 ORDER = 80
 NAME = N_("Checks")
@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 def declare(book: Book) -> Sheet:
     """One row a check; the verdict counts the failures and the error cells."""
     _ = book.translate
-    planned = (*plan_checks.card_count(book), *plan_checks.months(book), *fleet.checks(book))
+    planned = (*plan_checks.card_count(book), *plan_checks.months(book), *fleet.checks(book), *variance.checks(book))
     checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_answers(book), *_errors(book)]
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
     head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
@@ -63,6 +63,7 @@ def declare(book: Book) -> Sheet:
 
 KINDS = {
     "Inputs": COUNT, "Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT, "Card count": SMALL_PERCENT, "Growth": COUNT,
+    "Variance": AMOUNT,
 }  # fmt: skip
 """How the two sides of a group are shown."""
 

@@ -1,0 +1,206 @@
+"""Against the previous run, in words: what to buy, rent or release, and what moved the money."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.history.attribute import OTHER, SAME
+from reports.history.steps import LABELS, NEW, RETIRED
+from reports.render.waterfall_chart import Fall, waterfall
+from reports.render.wording import Wording
+
+Row = dict[str, Any]
+
+
+def N_(message: str) -> str:
+    """Marks a message for the catalogue."""
+    return message
+
+
+CHANGES: dict[str, str] = {
+    SAME: N_("as before"),
+    OTHER: N_("another choice"),
+    NEW: N_("new"),
+    RETIRED: N_("ended"),
+}
+"""Change of a decision -> its words."""
+
+ORDER_OF_CAUSES = N_(
+    "Each cause is valued with the causes above it as they are now and those below it as they were, for the earlier "
+    "choice of every service; choosing anew comes last. Amounts are whole cents and add up exactly."
+)
+
+ACTIONS: dict[tuple[str, bool], str] = {
+    ("buy", True): N_("Buy {n} × {gpu} more: {after} instead of {before}."),
+    ("buy", False): N_("Buy {n} × {gpu} fewer: {after} instead of {before}."),
+    ("rent", True): N_("Rent {n} × {gpu} more: {after} instead of {before}."),
+    ("rent", False): N_("Release {n} rented × {gpu}: {after} instead of {before}."),
+}
+"""Way, and whether there are more cards -> the sentence."""
+
+
+def about(words: Wording) -> Row:
+    """What the run was compared with."""
+    frame = words.run.variance_about
+    return dict(zip(frame["key"], frame["value"], strict=True))
+
+
+def view(words: Wording) -> Row:
+    """The section; empty where no comparison was asked for."""
+    known = about(words)
+    if not known:
+        return {}
+    if not known["period"]:
+        return {"lead": words.translate("There is no earlier run of this scenario to compare with.")}
+    return {
+        "lead": lead(words),
+        "actions": actions(words),
+        "figure": figure(words),
+        "rows": services(words),
+        "unit": scale(words).unit,
+        "notes": notes(words),
+    }
+
+
+def amounts(words: Wording) -> tuple[float, float]:
+    """Money a month, before and now."""
+    frame = words.run.variance_services
+    return float(frame["amount_before"].sum()), float(frame["amount_after"].sum())
+
+
+def scale(words: Wording) -> Any:
+    """The unit of the amounts."""
+    return words.scale(amounts(words))
+
+
+def totals(words: Wording) -> list[Row]:
+    """Amount and cards of every cause over all services, in the order of the waterfall."""
+    summed = words.run.variance.groupby("cause", sort=False)[["amount", "cards"]].sum()
+    kept = [name for name in LABELS if name in summed.index and (summed.loc[name] != 0).any()]
+    return [{"cause": name, **summed.loc[name].round(2).to_dict()} for name in kept]
+
+
+def lead(words: Wording) -> str:
+    """How much more or less a month, and how many cards."""
+    before, after = amounts(words)
+    frame = words.run.variance_services
+    values = {
+        "period": words.month(str(about(words)["period"])), "before": words.amount(before),
+        "after": words.amount(after), "change": words.amount(abs(after - before)),
+        "share": words.percent(abs(after - before) / before, 1) if before else "",
+        "cards": words.count(frame["cards_after"].sum()), "cards_before": words.count(frame["cards_before"].sum()),
+    }  # fmt: skip
+    if round(after - before, 2) == 0:
+        text = words.translate("Against {period} the plan costs the same: {after} a month.", **values)
+    elif not before:
+        text = words.translate("The run of {period} had no answer; the plan costs {after} a month.", **values)
+    elif after > before:
+        text = words.translate(
+            "Against {period} the plan costs {change} more a month ({share}): {after} instead of {before}.", **values
+        )
+    else:
+        text = words.translate(
+            "Against {period} the plan costs {change} less a month ({share}): {after} instead of {before}.", **values
+        )
+    cards = words.translate("It needs {cards} cards; it was {cards_before}.", **values)
+    return words.joined(text, cards)
+
+
+def actions(words: Wording) -> list[str]:
+    """What to buy, rent or release against the earlier run: one sentence a card and way whose number changed."""
+    counts: dict[tuple[str, str], list[float]] = {}
+    for row in words.run.variance_services.to_dict("records"):
+        for place, when in enumerate(("before", "after")):
+            if row[f"gpu_{when}"]:
+                key = (str(row[f"way_{when}"]), str(row[f"gpu_{when}"]))
+                counts.setdefault(key, [0.0, 0.0])[place] += float(row[f"cards_{when}"])
+    found = []
+    for (way, gpu), (before, after) in sorted(counts.items()):
+        if after != before:
+            found.append(
+                words.translate(ACTIONS[way, after > before], n=words.count(abs(after - before)), gpu=words.gpu(gpu),
+                                before=words.count(before), after=words.count(after))
+            )  # fmt: skip
+    return found or [words.translate("Nothing to buy, rent or release: every number of cards is as before.")]
+
+
+def signed(words: Wording, value: float, unit: Any) -> str:
+    """An amount with its sign, in the unit of a table."""
+    text = words.scaled(abs(value), unit)
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{text}"
+
+
+def figure(words: Wording) -> Row:
+    """The waterfall over all services."""
+    before, after = amounts(words)
+    rows = totals(words)
+    if not rows:
+        return {}
+    unit = words.scale([row["amount"] for row in rows])
+    falls = [
+        Fall(words.translate(LABELS[row["cause"]]), row["amount"], signed(words, row["amount"], unit)) for row in rows
+    ]
+    total = Fall(words.translate("All together"), after - before, signed(words, after - before, unit))
+    largest = max(rows, key=lambda row: abs(row["amount"]))
+    title = words.translate(
+        "What moved the cost a month, {unit}: most of it {cause}",
+        unit=unit.unit, cause=words.translate(LABELS[largest["cause"]]),
+    )  # fmt: skip
+    base = words.translate("{amount} before", amount=words.amount(before))
+    return {"title": title, "picture": waterfall(title, falls, total, base_label=base)}
+
+
+def services(words: Wording) -> list[Row]:
+    """One row a service: before, now, and the causes that moved it, the largest first."""
+    unit = scale(words)
+    known = words.run.variance
+    rows = []
+    for row in words.run.variance_services.to_dict("records"):
+        own = known[known["service"] == row["service"]].sort_values("amount", key=abs, ascending=False, kind="stable")
+        causes = [
+            f"{words.translate(LABELS[str(each['cause'])])} {signed(words, float(each['amount']), unit)}"
+            for each in own.to_dict("records") if each["amount"]
+        ]  # fmt: skip
+        rows.append(
+            {
+                "service": words.service(row["service"]),
+                "change": words.translate(CHANGES[str(row["change"])]),
+                "before": _choice(words, row, "before"),
+                "after": _choice(words, row, "after"),
+                "amount_before": words.scaled(row["amount_before"], unit),
+                "amount_after": words.scaled(row["amount_after"], unit),
+                "causes": words.listed(causes) or "–",
+            }
+        )
+    return rows
+
+
+def _choice(words: Wording, row: Row, when: str) -> str:
+    if not row[f"option_{when}"]:
+        return "–"
+    way = words.translate("buy") if row[f"way_{when}"] == "buy" else words.translate("rent")
+    return f"{words.count(row[f'cards_{when}'])}\u00a0×\u00a0{words.gpu(row[f'gpu_{when}'])}, {way}"
+
+
+def notes(words: Wording) -> list[str]:
+    """How the causes were found, and what limits them."""
+    known = about(words)
+    found = [words.translate(ORDER_OF_CAUSES)]
+    if not known["exact"]:
+        reason = words.translate(str(known["reason"]), problem=str(known["problem"]))
+        found = [
+            words.translate(
+                "The inputs of the earlier run could not be evaluated again ({reason}): demand is valued at the "
+                "earlier cost of a card, and the other causes cannot be told apart.",
+                reason=reason,
+            )
+        ]
+    left = words.run.variance
+    for row in left[left["impossible"] != ""].to_dict("records") if len(left) else ():
+        found.append(
+            words.translate(
+                "{service}: {cause} rule out the earlier choice; what replaced it is counted there.",
+                service=words.service(row["service"]), cause=words.translate(LABELS[str(row["cause"])]),
+            )
+        )
+    return found
