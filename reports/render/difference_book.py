@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from reports.catalog.read import read_catalog
+from reports.catalog.records import Catalog
 from reports.history.attribute import Difference
 from reports.history.stage import with_difference
 from reports.methods import METHODS
@@ -23,19 +24,11 @@ def write(found: Difference, path: Path) -> None:
     after = found.after
     scenario = after.inputs[0] if after.inputs else Scenario.model_construct(
         name=after.scenario, title=Title(en=after.scenario), period=after.period, as_of=last_day(after.period),
-        currency=after.currency, languages=("en",), services=(),
+        currency=after.currency, languages=("en",), services=(), workload=None, targets=None,
         matrix=Matrix.model_construct(model=(), quantization=()),
     )  # fmt: skip
     catalog = after.inputs[1] if after.inputs else read_catalog()
-    nothing = pd.DataFrame()
-    run = with_difference(
-        Run(
-            scenario=scenario, catalog=catalog, method=METHODS["roofline"], facts=nothing, candidates=nothing,
-            options=nothing, shortlist=nothing, blocks=(), timelines=nothing, cost_lines=nothing, verdicts=nothing,
-            excuses=nothing, evidence=nothing, warnings=(),
-        ),
-        found,
-    )  # fmt: skip
+    run = with_difference(bare(scenario, catalog), found)
     language = scenario.languages[0]
     book = Book(run, translator(language), language)
     periods = f"{found.before.period} → {after.period}"
@@ -49,3 +42,13 @@ def write(found: Difference, path: Path) -> None:
         )
     )
     draw([variance.sheet(book, [top])], path, book)
+
+
+def bare(scenario: Scenario, catalog: Catalog) -> Run:
+    """A run that nothing was evaluated for."""
+    nothing = pd.DataFrame()
+    return Run(
+        scenario=scenario, catalog=catalog, method=METHODS["roofline"], facts=nothing, candidates=nothing,
+        options=nothing, shortlist=nothing, blocks=(), timelines=nothing, cost_lines=nothing, verdicts=nothing,
+        excuses=nothing, evidence=nothing, warnings=(),
+    )  # fmt: skip

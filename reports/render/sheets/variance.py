@@ -122,8 +122,10 @@ def _chart(book: Book, causes: list[str]) -> Chart:
 def _services(book: Book, causes: list[str]) -> Iterator[Row]:
     """Causes by service: before, each cause, their sum, the later run, and what this workbook gives at this moment."""
     _ = book.translate
-    live = {service for service in book.services if len(book.run.shortlist)}
-    ends = {"sum": _("Sum"), AFTER: _("As evaluated now"), "now": _("This workbook, live")}
+    live = set(book.services)
+    ends = {"sum": _("Sum"), AFTER: _("As evaluated now")}
+    if live:  # else there is no model beside this sheet
+        ends["now"] = _("This workbook, live")
     columns = [BEFORE, *causes, *ends]
     yield heading(_("Causes by service, {currency} a month", currency=book.currency), 1 + len(columns))
     names = {BEFORE: _("Before"), **{name: _(LABELS[name]) for name in causes}, **ends}
@@ -144,7 +146,7 @@ def _services(book: Book, causes: list[str]) -> Iterator[Row]:
                 content, look = Call("SUM", Span(first, final, "")), "formula"
             elif name == "now" and service in live:
                 content, look = Ref(summary.anchor(service, "monthly_cost")), "link"
-            elif name == "now":
+            elif name == "now":  # a service that ended
                 content = 0.0
             else:
                 content = float(frame.get((service, name), 0.0))
