@@ -74,6 +74,9 @@ def build(
     previous: Annotated[
         str | None, typer.Option("--previous", metavar="DIR|auto", help="Compare with an earlier run, or the latest.")
     ] = None,
+    actuals: Annotated[
+        Path | None, typer.Option("--actuals", metavar="FILE", help="Show forecasts beside what happened.")
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -85,7 +88,7 @@ def build(
 
     options: dict[str, Any] = {
         "sets": sets or (), "overrides": overrides or (), "catalog": catalog or (), "period": period,
-        "previous": previous,
+        "previous": previous, "actuals": actuals,
     }  # fmt: skip
     done: list[dict[str, Any]] = []
     problems: list[Problem] = []
@@ -206,6 +209,7 @@ app.command()(cli_measured.calibrate)
 app.command()(cli_measured.validate)
 app.command()(cli_machine.probe)
 app.command()(cli_history.diff)
+app.command()(cli_history.actuals)
 
 
 @catalog_app.command("list")

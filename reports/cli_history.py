@@ -50,3 +50,42 @@ def diff(
         print(as_json_text(text.record(found)))
     elif not quiet:
         print("\n".join(text.lines(found)))
+
+
+def actuals(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or XLSX: month, service, load, cards, amount.",
+                                         show_default=False)],
+    scenario: Annotated[
+        list[str] | None, typer.Option("--scenario", metavar="NAME", help="Only this; default: all with a run.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder that the runs are under.")] = Path("out"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Set what happened beside the forecasts of earlier runs: demand, cards, money, and the error of each."""
+    import pandas as pd
+
+    from reports.history.actuals import beside_forecasts, read_actuals
+    from reports.history.past import SUMMARY
+    from reports.terminal import print_records
+
+    rows = read_actuals(file)
+    there = {path.parent.name for path in out.glob(f"20??-??/*/{SUMMARY}")}
+    named = set(rows["scenario"]) - {""}
+    wanted = scenario or sorted(name for name in there if name in named or "" in set(rows["scenario"]))
+    if not wanted:
+        raise InputError(Problem(str(file), f"no run under {out} is of its months and scenarios",
+                                 expected="runs that `gpubook build` wrote", hint="name the folder with --out"))
+    if len(wanted) > 1 and "" in set(rows["scenario"]):
+        raise InputError(Problem(str(file), "does not say which scenario its rows are about",
+                                 expected="a column scenario, or --scenario NAME", read=", ".join(wanted)))
+    parts = [beside_forecasts(rows, name, out, str(file)).assign(scenario=name) for name in wanted]
+    found = pd.concat(parts, ignore_index=True)
+    if found.empty:
+        raise InputError(Problem(str(file), f"no run under {out} is of its months",
+                                 read=", ".join(sorted(set(rows["month"]))), hint="build those months first"))
+    records = found[["scenario", *found.columns.drop("scenario")]].to_dict("records")
+    if as_json:
+        print(as_json_text({"actuals": records}))
+    elif not quiet:
+        print_records(records, quiet, as_json)

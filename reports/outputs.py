@@ -185,6 +185,7 @@ HEADLINES = (
     "monthly_cost_amount", "rent_equivalent_amount_per_month", "buy_equivalent_amount_per_month",
     "capex_amount", "rent_npv_amount", "buy_npv_amount", "rent_amount_per_mtok", "buy_amount_per_mtok",
     "break_even_month", "rent_provider", "rent_term", "offer_id", "purchase_id", "rented_cards", "bought_cards",
+    "demand_concurrency", "demand_requests_per_s",
 )  # fmt: skip
 
 

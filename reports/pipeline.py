@@ -25,7 +25,7 @@ from reports.facts import collect
 from reports.field.evidence import COLUMNS, bands, evidence
 from reports.field.measured import shipped
 from reports.fleet import plan as fleet_plan
-from reports.history.stage import compared, find_earlier
+from reports.history.stage import compared, find_earlier, what_happened
 from reports.matrix import expand
 from reports.methods import METHODS
 from reports.plan import delivery, growth, outlook, pools, spares, switches
@@ -136,11 +136,13 @@ def build(
     overrides: Sequence[str] = (),
     period: str | None = None,
     previous: str | None = None,
+    actuals: Path | None = None,
     progress: Progress = lambda step: None,
 ) -> BuildResult:
     """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all.
 
-    ``previous`` is the folder of an earlier run, or ``auto`` for the latest earlier month under ``out``.
+    ``previous`` is the folder of an earlier run, or ``auto`` for the latest earlier month under ``out``;
+    ``actuals`` a table of what happened, shown beside the forecasts of the runs under ``out``.
     """
     from reports.outputs import write_outputs
     from reports.render.glyphs import require_drawable_scenario
@@ -152,9 +154,12 @@ def build(
     require_drawable_scenario(scenario, str(scenario_path))
     progress("matrix")
     earlier = find_earlier(previous, out, scenario) if previous else None
+    happened = what_happened(actuals, out, scenario) if actuals else None
     run = evaluate(scenario, book)
     if previous:
         run = compared(run, earlier, progress)
+    if happened is not None:
+        run = replace(run, actuals=happened)
     folder = out / scenario.period / scenario.name
     return BuildResult(files=write_outputs(run, folder, progress, scenario_path.parent), run=run)
 

@@ -114,6 +114,9 @@ class Run:
     """Wide, one row a service of either run, before and after: ``reports.history.attribute.SERVICES``."""
     variance_about: pd.DataFrame = field(default_factory=_columns("key", "value"))
     """What the run was compared with (period, whether its inputs could be evaluated); empty: nothing was asked for."""
+    actuals: pd.DataFrame = field(default_factory=_columns(
+        "month", "service", "measure", "forecast", "actual", "error_share"))  # fmt: skip
+    """Long, one row a month, service (blank: all together) and measure: forecast of that month's run, and what was."""
 
     def winners(self) -> pd.DataFrame:
         """The best option of each service that has one, in the scenario's order."""

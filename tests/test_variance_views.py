@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from openpyxl import load_workbook
 
@@ -14,7 +15,10 @@ from reports.history.past import Choice, Past
 from reports.history.stage import compared, with_difference
 from reports.render import difference_book, view_variance
 from reports.render.i18n import translator
+from reports.render.sheet import Book
+from reports.render.sheets import variance
 from reports.render.waterfall_chart import Fall, waterfall
+from reports.render.workbook import draw
 from reports.render.wording import Wording
 from reports.run import Run
 from reports.scenario.schema import Scenario
@@ -117,3 +121,20 @@ def test_an_older_run_without_inputs_is_written_in_english(found: Difference, tm
     older = replace(found, after=replace(found.after, inputs=None))
     difference_book.write(older, tmp_path / "d.xlsx")
     assert load_workbook(tmp_path / "d.xlsx").worksheets[0]["A1"].value == "Variance"
+
+
+def test_forecast_and_actual_stand_in_section_and_sheet(found: Difference, tmp_path: Path) -> None:
+    rows = [("2026-10", "deepseek-r1", "amount", 12_000.0, 12_600.0, 0.05), ("2026-10", "", "cards", 16.0, 8.0, -0.5)]
+    columns = ["month", "service", "measure", "forecast", "actual", "error_share"]
+    assert found.after.inputs is not None
+    run = replace(_bare(*found.after.inputs), actuals=pd.DataFrame(rows, columns=columns))
+    for language in ("en", "zh"):
+        known = Wording(run, language, translator(language))
+        seen = view_variance.view(known)["actuals"]
+        known.translate.require_complete()
+        assert [row["error"].replace("\u00a0", " ").replace(" %", "%") for row in seen] == ["+5.0%", "−50.0%"]
+    book = Book(run, translator("en"), "en")
+    draw([variance.sheet(book, [])], tmp_path / "a.xlsx", book)
+    page = load_workbook(tmp_path / "a.xlsx", data_only=True).worksheets[0]
+    values = {str(row[0]): row[6] for row in page.iter_rows(values_only=True)}
+    assert values["All services"] == -0.5

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -83,6 +84,8 @@ class Past:
     code: str = ""
     """Digest of the code that made it; blank where it is not known."""
     place: str = ""
+    demands: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Service -> requests at once and requests per second at the peak that were asked for; NaN where not known."""
 
 
 def choice_of(row: Mapping[str, Any]) -> Choice:
@@ -126,11 +129,18 @@ def read_past(folder: str | Path) -> Past:
             Problem(str(folder / SUMMARY), "is not the summary of a run, or of a version that is too old",
                     read=f"nothing usable at {error}", hint="build that month again")
         ) from None
+    names = ("demand_concurrency", "demand_requests_per_s")
+    demands = {str(row["service"]): (_positive(row.get(names[0])), _positive(row.get(names[1])))
+               for row in summary["recommendation"]}  # fmt: skip
     manifest = _json(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
     inputs, reason, problem = _inputs(folder, known["scenario"], manifest)
     code = str((manifest.get("program") or {}).get("code", ""))
     return Past(**known, choices={each.service: each for each in rows}, inputs=inputs, reason=reason, problem=problem,
-                code=code, place=str(folder))  # fmt: skip
+                code=code, place=str(folder), demands=demands)  # fmt: skip
+
+
+def _positive(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and value > 0 else math.nan
 
 
 def _json(path: Path) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from reports.errors import InputError, Problem
+from reports.history.actuals import beside_forecasts, read_actuals
 from reports.history.attribute import Difference, difference
 from reports.history.past import SUMMARY, Past, of_run, read_past
 from reports.manifest import NAME as MANIFEST
@@ -37,6 +38,12 @@ def find_earlier(asked: str, out: Path, scenario: Scenario) -> Past | None:
         raise InputError(Problem(f"--previous {asked}", "is a run of another scenario", read=f'"{past.scenario}"',
                                  expected=f'"{scenario.name}"'))  # fmt: skip
     return past
+
+
+def what_happened(file: Path, out: Path, scenario: Scenario) -> pd.DataFrame:
+    """What a table says of the months up to the scenario's, beside the forecasts of their runs."""
+    rows = read_actuals(file)
+    return beside_forecasts(rows[rows["month"] <= scenario.period], scenario.name, out, str(file))
 
 
 def compared(run: Run, earlier: Past | None, say: Callable[[str], None] = lambda step: None) -> Run:

@@ -6,8 +6,9 @@ from typing import Any
 
 from reports.history.attribute import OTHER, SAME
 from reports.history.steps import LABELS, NEW, RETIRED
+from reports.render.formats import NOT_AVAILABLE
 from reports.render.waterfall_chart import Fall, waterfall
-from reports.render.wording import Wording
+from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
 
@@ -48,11 +49,16 @@ def about(words: Wording) -> Row:
 def view(words: Wording) -> Row:
     """The section; empty where no comparison was asked for."""
     known = about(words)
+    happened: Row = {}
+    if len(words.run.actuals):
+        axis = words.translate("Service" if words.lists_services else "Model")
+        happened = {"actuals": actuals(words), "axis": axis}
     if not known:
-        return {}
+        return happened
     if not known["period"]:
-        return {"lead": words.translate("There is no earlier run of this scenario to compare with.")}
+        return {"lead": words.translate("There is no earlier run of this scenario to compare with."), **happened}
     return {
+        **happened,
         "lead": lead(words),
         "actions": actions(words),
         "figure": figure(words),
@@ -180,6 +186,53 @@ def _choice(words: Wording, row: Row, when: str) -> str:
         return "–"
     way = words.translate("buy") if row[f"way_{when}"] == "buy" else words.translate("rent")
     return f"{words.count(row[f'cards_{when}'])}\u00a0×\u00a0{words.gpu(row[f'gpu_{when}'])}, {way}"
+
+
+MEASURED: dict[str, str] = {
+    "peak_concurrency": N_("Requests at once, at the peak"),
+    "requests_per_s": N_("Requests per second, at the peak"),
+    "cards": N_("Cards"),
+    "amount": N_("Money due in the month"),
+}
+"""Measure -> its words."""
+
+DUE = N_(
+    "Money due in a month is the rent, or the running cost of what was bought; the purchase itself is not in it. The "
+    "error is what happened over what was forecast, less one."
+)
+
+
+def actuals(words: Wording) -> list[Row]:
+    """Forecast and what happened, one row a month, service and measure."""
+    return [
+        {
+            "month": words.month(str(row["month"])),
+            "service": of(words, row),
+            "measure": words.translate(MEASURED[str(row["measure"])]),
+            "forecast": _measure(words, row, "forecast"),
+            "actual": _measure(words, row, "actual"),
+            "error": _error(words, row["error_share"]),
+        }
+        for row in words.run.actuals.to_dict("records")
+    ]
+
+
+def of(words: Wording, row: Row) -> str:
+    """The service of a row, or all of them."""
+    return words.service(row["service"]) if row["service"] else words.translate("All services")
+
+
+def _measure(words: Wording, row: Row, which: str) -> str:
+    if row["measure"] == "amount":
+        return words.amount(row[which])
+    return words.short(row[which], 4)
+
+
+def _error(words: Wording, share: float) -> str:
+    if finite(share) is None:
+        return words.translate(NOT_AVAILABLE)
+    sign = "+" if share > 0 else "−" if share < 0 else ""
+    return f"{sign}{words.percent(abs(share), 1)}"
 
 
 def notes(words: Wording) -> list[str]:

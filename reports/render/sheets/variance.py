@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reports.history.actuals import MEASURES
 from reports.history.steps import LABELS, MEANINGS
 from reports.render import view_variance
 from reports.render.excel_style import BLUE, MUTED, ORANGE
-from reports.render.formats import COUNT, PRICE
+from reports.render.formats import COUNT, PERCENT, PRICE, QUANTITY
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
+from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading, missing
 from reports.render.sheets import summary
 
 ORDER = 69
@@ -27,15 +28,16 @@ def anchor(row: str, column: str | int) -> Anchor:
 
 def declare(book: Book) -> Sheet | None:
     """Left out where no comparison was asked for."""
-    known = view_variance.about(book.words)
-    return sheet(book, [book.top(NAME)]) if known else None
+    return sheet(book, [book.top(NAME)]) if view_variance.view(book.words) else None
 
 
 def sheet(book: Book, top: list[Block]) -> Sheet:
     """The sheet under its first lines; amounts are those of the two runs, sums are live."""
     words = book.words
     parts = view_variance.view(words)
-    blocks: list[Block] = [*top, Rows([Row({1: Cell(parts["lead"], "strong")}), gap()])]
+    blocks: list[Block] = list(top)
+    if "lead" in parts:
+        blocks.append(Rows([Row({1: Cell(parts["lead"], "strong")}), gap()]))
     if parts.get("rows"):
         causes = [row["cause"] for row in view_variance.totals(words)]
         last = max(COLUMNS, 7 + len(causes))
@@ -44,6 +46,8 @@ def sheet(book: Book, top: list[Block]) -> Sheet:
             _chart(book, causes),
             Rows([*_services(book, causes), *_choices(book, last), *_meanings(book, causes, parts["notes"], last)]),
         ]
+    if len(book.run.actuals):
+        blocks.append(Rows([*_actuals(book)]))
     return Sheet(
         name=NAME,
         blocks=blocks,
@@ -191,6 +195,31 @@ def _meanings(book: Book, causes: list[str], notes: list[str], last: int) -> Ite
         yield Row({1: Cell(_(LABELS[name])), 2: Cell(_(MEANINGS[name]), "note")})
     for text in notes:
         yield Row({1: Cell(text, "note")})
+
+
+def _actuals(book: Book) -> Iterator[Row]:
+    """Forecast and what happened; the errors are live."""
+    _ = book.translate
+    yield gap()
+    yield heading(_("Forecast and what happened"), 7)
+    heads = (book.axis, _("Month"), _("Measure"), _("Unit"), _("Forecast"), _("Actual"), _("Error"))
+    yield Row({1 + at: Cell(text, "head number" if at > 3 else "head") for at, text in enumerate(heads)})
+    for number, row in enumerate(book.run.actuals.to_dict("records")):
+        name = str(row["measure"])
+        kind = {"amount": PRICE, "cards": COUNT}.get(name, QUANTITY)
+        forecast, actual = (("variance", "actuals", number, which) for which in ("forecast", "actual"))
+        error = Call("-", Call("/", Ref(actual), Ref(forecast)), 1)
+        known = not missing(row["forecast"]) and row["forecast"] > 0
+        yield Row(
+            {
+                1: Cell(view_variance.of(book.words, row)), 2: Cell(str(row["month"])),
+                3: Cell(_(view_variance.MEASURED[name])), 4: Cell(book.unit(MEASURES[name]), "unit"),
+                5: Cell(row["forecast"], "solved", kind, forecast),
+                6: Cell(row["actual"], "input", kind, actual, number_only=True),
+                7: Cell(error if known else row["error_share"], "formula", PERCENT),
+            }
+        )  # fmt: skip
+    yield Row({1: Cell(_(view_variance.DUE), "note")})
 
 
 def checks(book: Book) -> Iterator[tuple[str, str, str, Live, Live, Live]]:
