@@ -18,8 +18,8 @@ from reports.render.i18n import translator
 from reports.render.sheet import Book
 from reports.render.sheets import variance
 from reports.render.waterfall_chart import Fall, waterfall
-from reports.render.workbook import draw
 from reports.render.wording import Wording
+from reports.render.workbook import draw
 from reports.run import Run
 from reports.scenario.schema import Scenario
 from tests.scenario_text import read
