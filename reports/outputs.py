@@ -108,7 +108,7 @@ def _write_document(run: Run, kind: str, language: str, path: Path) -> None:
     pdf.write(run, kind, language, path, attached=partial(_attached, path.parent))
 
 
-ATTACHED = ("workbook.xlsx", "summary.json", "cost_lines.csv")
+ATTACHED = ("workbook.xlsx", "summary.json", "cost_lines.csv", store.NAME)
 """What travels inside every document, the most useful first."""
 
 ATTACHED_LIMIT_BYTES = 5_000_000
@@ -121,7 +121,7 @@ def _attached(folder: Path) -> list[Path]:
         _attachments_stand.wait()
     files, total = [], 0
     for name in ATTACHED:
-        size = (folder / name).stat().st_size
+        size = (folder / name).stat().st_size if (folder / name).is_file() else ATTACHED_LIMIT_BYTES + 1
         if total + size <= ATTACHED_LIMIT_BYTES:
             files.append(folder / name)
             total += size

@@ -32,7 +32,7 @@ def write(scenario: Scenario, catalog: Catalog, scenario_folder: Path, path: Pat
 
 def _entries(scenario: Scenario, catalog: Catalog, scenario_folder: Path) -> Iterator[tuple[str, bytes]]:
     yield f"{SCENARIO}/{scenario.name}.yaml", scenario.text.encode()
-    for name in traces(scenario):
+    for name in (*traces(scenario), *theme_files(scenario)):
         data = (scenario_folder / name).read_bytes()
         if len(data) <= MOST_TRACE_BYTES:
             yield f"{SCENARIO}/{name}", data
@@ -54,3 +54,11 @@ def traces(scenario: Scenario) -> list[str]:
     """The files of requests that a scenario reads, from its folder."""
     asked = [scenario.workload, *(each.workload for each in scenario.services)]
     return list(dict.fromkeys(each.trace.file for each in asked if each is not None and each.trace is not None))
+
+
+def theme_files(scenario: Scenario) -> list[str]:
+    """The theme file of a scenario and its logo, from its folder."""
+    if not scenario.theme:
+        return []
+    logo = [Path(scenario.theme).parent.joinpath(scenario.look.logo).as_posix()] if scenario.look.logo else []
+    return [scenario.theme, *logo]

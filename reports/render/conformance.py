@@ -40,7 +40,7 @@ END_OF_METADATA = b"</rdf:RDF>"
 
 KINDS = {
     ".xlsx": ("Source", "The workbook behind this document"),
-    ".yaml": ("Source", "What was asked"),
+    ".zip": ("Source", "The scenario and the catalogs that were used: build it again with them"),
     ".csv": ("Data", "Rows that this document was made from"),
     ".json": ("Data", "Results and inputs, for programs"),
 }

@@ -11,6 +11,7 @@ from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles.styleable import StyleableObject
 
 from reports.render.formats import FLAG, GENERAL, NumberKind
+from reports.scenario.look import Look as CompanyLook
 
 INK, MUTED, RULE = "1F2933", "6B7280", "9AA5B1"
 NAVY, BAND, PALE = "16324F", "EEF2F6", "F7F9FB"
@@ -87,8 +88,6 @@ DIFFERENCES: dict[str, DifferentialStyle] = {
 }
 """What conditional formats change."""
 
-FONTS = {"en": "Arial", "zh": "Microsoft YaHei"}
-
 WORDS = {("zh", FLAG.name): '"是";;"否"'}
 """Number formats that say words, in other languages."""
 
@@ -96,8 +95,9 @@ WORDS = {("zh", FLAG.name): '"是";;"否"'}
 class Styles:
     """Registers a look with a number format once and knows its id."""
 
-    def __init__(self, workbook: Workbook, language: str) -> None:
-        self._font = FONTS.get(language, "Arial")
+    def __init__(self, workbook: Workbook, language: str, look: CompanyLook) -> None:
+        self._font = look.fonts[language]
+        self._own = {NAVY: look.colours.title, BLUE: look.colours.mark, BAND: look.colours.band}
         self._language = language
         self._sheet: Any = workbook.active
         self._ids: dict[tuple[str, str, bool], int] = {}
@@ -114,9 +114,10 @@ class Styles:
 
     def _register(self, look: Look, kind: NumberKind, quoted: bool) -> int:
         styled: Any = StyleableObject(self._sheet)
-        styled.font = Font(name=self._font, size=look.size, bold=look.bold, italic=look.italic, color=look.colour)
-        if look.fill:
-            styled.fill = PatternFill("solid", start_color=look.fill)
+        colour, fill = (self._own.get(each, each) for each in (look.colour, look.fill))
+        styled.font = Font(name=self._font, size=look.size, bold=look.bold, italic=look.italic, color=colour)
+        if fill:
+            styled.fill = PatternFill("solid", start_color=fill)
         if look.top or look.bottom:
             top, bottom = (Side(each, RULE) if each else None for each in (look.top, look.bottom))
             styled.border = Border(top=top, bottom=bottom)

@@ -22,6 +22,7 @@ from reports.render.conformance import VARIANT, attachment, finish
 from reports.render.i18n import Translator, translator
 from reports.render.sections import SECTIONS
 from reports.run import Run
+from reports.scenario.look import Look
 
 try:
     import weasyprint
@@ -49,7 +50,10 @@ def write(run: Run, kind: str, language: str, path: Path, attached: Callable[[],
     identifier = f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"
     day = run.scenario.as_of
     path.write_bytes(
-        document(html, kind, identifier=identifier, attached=lambda: [attachment(each, day) for each in attached()])
+        document(
+            html, kind, identifier=identifier, colours=colours(run.scenario.look),
+            attached=lambda: [attachment(each, day) for each in attached()],
+        )
     )
 
 
@@ -107,14 +111,20 @@ def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
 
 
 def document(
-    html: str, kind: str, *, identifier: str, attached: Callable[[], Sequence[weasyprint.Attachment]] = tuple
+    html: str,
+    kind: str,
+    *,
+    identifier: str,
+    colours: str = "",
+    attached: Callable[[], Sequence[weasyprint.Attachment]] = tuple,
 ) -> bytes:
     """The PDF of an HTML page. Any warning of the PDF engine, and any character without a glyph, is a RenderError."""
     glyphs.require_drawable(glyphs.texts_of(html))
     fonts = FontConfiguration()
     with warnings_are_errors():
         fetcher = PackagedFilesOnly()
-        sheets = [weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in style_sheets(kind)]
+        texts = (*style_sheets(kind), colours)
+        sheets = [weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in texts]
         page = weasyprint.HTML(string=html, base_url="about:blank", url_fetcher=fetcher)
         result = page.render(stylesheets=sheets, font_config=fonts, pdf_tags=True)
         content = result.write_pdf(
@@ -133,6 +143,11 @@ def style_sheets(kind: str) -> list[str]:
     shared = sorted((templates_folder() / "css").glob("*.css"))
     own = sorted((templates_folder() / kind).glob("*.css"))
     return [glyphs.font_faces(), *(path.read_text(encoding="utf-8") for path in (*shared, *own))]
+
+
+def colours(look: Look) -> str:
+    """A style sheet that puts a company's colours in the place of ours."""
+    return f":root {{ --title: #{look.colours.title}; --mark: #{look.colours.mark}; }}"
 
 
 @cache

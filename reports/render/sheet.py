@@ -105,7 +105,15 @@ class Chart:
     """Columns on top of each other instead of lines; a series without a colour only lifts those above it."""
 
 
-Block = Rows | DataTable | Chart
+@dataclass(frozen=True)
+class Picture:
+    """A PNG picture that takes the place of ``rows`` rows, its height theirs."""
+
+    png: bytes
+    rows: int = 4
+
+
+Block = Rows | DataTable | Chart | Picture
 
 
 @dataclass(frozen=True)
@@ -155,6 +163,12 @@ class Book:
     def currency(self) -> str:
         """The scenario's currency as it stands beside a number."""
         return self.translate(self.run.scenario.currency)
+
+    @property
+    def classification(self) -> str:
+        """What may be done with the workbook, as the scenario or the company's theme says."""
+        scenario = self.run.scenario
+        return self.known(scenario.classification) or scenario.look.classification[self.language]
 
     @cached_property
     def words(self) -> Wording:

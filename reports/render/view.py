@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def context(run: Run, language: str, translate: Translator, templates: Sequence[
 
 def front(words: Wording) -> dict[str, Any]:
     """What the cover and the running titles say about the document itself."""
-    scenario = words.run.scenario
+    scenario, look = words.run.scenario, words.run.scenario.look
     return {
         "title": scenario.title[words.language],
         "period": words.month(scenario.period),
@@ -39,7 +40,12 @@ def front(words: Wording) -> dict[str, Any]:
         "client": scenario.client,
         "version": scenario.version,
         "validity": words.day(scenario.validity) if scenario.validity else "",
-        "classification": words.translate.known(scenario.classification),
+        "classification": words.translate.known(scenario.classification) or look.classification[words.language],
+        "company": look.company[words.language],
+        "logo": f"data:image/png;base64,{b64encode(look.logo_png).decode()}" if look.logo_png else "",
+        "header": look.header[words.language],
+        "footer": look.footer[words.language],
+        "disclaimer": look.disclaimer[words.language],
         "currency": scenario.currency,
         "method": words.translate(words.run.method.title),
         "program": f"gpubook {program_version()}",

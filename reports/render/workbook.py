@@ -6,11 +6,13 @@ import math
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from openpyxl import Workbook
 from openpyxl.chart import Reference
+from openpyxl.drawing.image import Image
 from openpyxl.formatting.rule import Rule
 from openpyxl.utils import get_column_letter, quote_sheetname
 from openpyxl.worksheet.datavalidation import DataValidation
@@ -25,12 +27,13 @@ from reports.render.excel_writer import ErrorValue, Formula, plain
 from reports.render.formats import GENERAL, NOT_AVAILABLE, NumberKind, shown
 from reports.render.i18n import translator
 from reports.render.live import Anchor, Live, SpreadsheetError, Value
-from reports.render.sheet import Book, Cell, Chart, DataTable, Highlight, Row, Rows, Sheet, Translate
+from reports.render.sheet import Book, Cell, Chart, DataTable, Highlight, Picture, Row, Rows, Sheet, Translate
 from reports.run import Run
 
 OPENS_ON = "Summary"
 POINTS_PER_LINE = 13.5
 DEFAULT_ROW_POINTS = 15.0
+POINTS_PER_PIXEL = 0.75
 
 
 def write(run: Run, path: Path, translate: Translate | None = None) -> None:
@@ -50,7 +53,7 @@ def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
     tabs = {sheet.name: book.translate(sheet.name) for sheet in declared}
     layout = _Layout(declared, tabs, book.translate(NOT_AVAILABLE))
     workbook = Workbook()
-    styles = Styles(workbook, book.language)
+    styles = Styles(workbook, book.language, book.run.scenario.look)
     workbook.remove(workbook.worksheets[0])
     content = {}
     pages: list[Any] = [workbook.create_sheet(tabs[sheet.name]) for sheet in declared]
@@ -102,7 +105,7 @@ class _Layout:
                     for offset, line in enumerate(block.rows):
                         self._name(sheet.name, row + offset, line)
                     row += len(block.rows)
-                elif isinstance(block, Chart):
+                elif isinstance(block, Chart | Picture):
                     row += block.rows
                 else:
                     row += block.count + 1
@@ -202,6 +205,8 @@ class _Page:
                 self.last_row = max(self.last_row, start + len(block.rows) - 1)
             elif isinstance(block, DataTable):
                 streams.append(self._table(start, block))
+            elif isinstance(block, Picture):
+                self._picture(start, block)
             else:
                 self._chart(start, block)
                 self.last_row = max(self.last_row, start + block.rows - 1)
@@ -277,6 +282,12 @@ class _Page:
         drawn.height = chart.rows * DEFAULT_ROW_POINTS / 28.35 - 0.4
         self.page.add_chart(drawn, f"{get_column_letter(chart.column)}{start}")
 
+    def _picture(self, start: int, picture: Picture) -> None:
+        drawn: Any = Image(BytesIO(picture.png))
+        height = picture.rows * DEFAULT_ROW_POINTS / POINTS_PER_PIXEL
+        drawn.width, drawn.height = drawn.width * height / drawn.height, height
+        self.page.add_image(drawn, f"A{start}")
+
     def _cells(self, first: Anchor, last: Anchor) -> Reference:
         one, other = self.layout.spot(first), self.layout.spot(last)
         page = self.page.parent[self.layout.tabs[one.sheet]]
@@ -329,6 +340,13 @@ class _Page:
         if sheet.repeat_columns:
             page.print_title_cols = f"A:{get_column_letter(sheet.repeat_columns)}"
         title = f"{book.run.scenario.title[book.language]} · {book.run.scenario.period}".replace("&", "&&")
+        look = book.run.scenario.look
+        for place, said in ((page.oddHeader.left, look.header[book.language]),
+                            (page.oddHeader.right, book.classification)):  # fmt: skip
+            if said:
+                place.text, place.size = said.replace("&", "&&")[:80], 8
+        own = look.footer[book.language].replace("&", "&&")
+        title = f"{title} · {own}" if own else title
         page.oddFooter.left.text, page.oddFooter.left.size = title[:120], 8
         page.oddFooter.center.text, page.oddFooter.center.size = "&A", 8
         page.oddFooter.right.text, page.oddFooter.right.size = book.translate("Page &P of &N"), 8

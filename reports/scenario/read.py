@@ -12,6 +12,7 @@ from typing import Any
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
 from reports.scenario.fleet_check import check_fleet
+from reports.scenario.look_file import read_look
 from reports.scenario.merge import Change, Merged, clashes, unknown_keys
 from reports.scenario.names import check_assumptions, check_prices, resolve_names, resolve_services
 from reports.scenario.operations import SAID_BY_POLICIES
@@ -64,12 +65,15 @@ def read_scenario(
         raise InputError(in_file_order(as_written([*problems, *error.problems]))) from None
     file, used, found = attach(file, merged, catalog, path.parent)
     problems += found
+    look, more, found = read_look(file.theme, merged, path.parent)
+    used += more
+    problems += found
     problems += _check_whole(file, merged)
     problems += check_fleet(file, merged, catalog)
     if problems:
         raise InputError(in_file_order(as_written(problems)))
     frozen = _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
-    return frozen.model_copy(update={"text": text})
+    return frozen.model_copy(update={"text": text, "look": look})
 
 
 def _name_and_spread(merged: Merged, catalog: Catalog, partial: bool = False) -> tuple[frozenset[str], list[Problem]]:

@@ -11,6 +11,7 @@ import numpy as np
 from reports.catalog.records import Catalog
 from reports.catalog.select import UnknownName, assumption, find
 from reports.errors import InputError, Problem
+from reports.scenario.beside import NotBeside, file_beside
 from reports.scenario.demand import FROM_TRACE, HOURS_PER_DAY, HOURS_PER_WEEK, MONTH, months_between
 from reports.scenario.merge import Merged
 from reports.scenario.schema import ScenarioFile
@@ -18,7 +19,6 @@ from reports.scenario.trace_files import SUFFIXES
 from reports.scenario.trace_json import CharactersPerToken
 from reports.scenario.traces import Trace, TraceLength, trace_of
 from reports.scenario.workload import Profile, Workload
-from reports.strict_yaml import did_you_mean
 from reports.yaml_problems import KeyPath, where
 
 LENGTHS = ("input_tokens", "output_tokens")
@@ -131,25 +131,9 @@ class _Reading:
         here = (*path, "trace", "file")
         name = workload.trace.file
         try:
-            folder = self.folder.resolve()
-            target = (folder / name).resolve()
-            exists = target.is_file()
-        except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle
-            reason = getattr(error, "strerror", None) or "links in a circle"
-            self._problem(here, f"cannot be used: {reason}", read=f'"{name[:60]}"', expected="a file beside this one")
-            return None
-        if Path(name).is_absolute() or not target.is_relative_to(folder):
-            self._problem(here, "leaves the scenario's folder", read=f'"{name}"',
-                          expected="a file beside the scenario, or in a folder beside it")
-            return None
-        if not exists:
-            beside = sorted(
-                (Path(name).parent / each.name).as_posix()
-                for each in (target.parent.iterdir() if target.parent.is_dir() else ())
-                if each.suffix in SUFFIXES
-            )
-            self._problem(here, "no such file", read=f'"{name}"', expected=f"a file ({', '.join(SUFFIXES)})",
-                          hint=did_you_mean(name, beside))
+            target = file_beside(self.folder, name, SUFFIXES)
+        except NotBeside as refused:
+            self._problem(here, refused.message, **refused.more)
             return None
         try:
             trace = trace_of(target, Path(name).as_posix(), self._characters())

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from reports.scenario.look import Look
 from reports.scenario.operations import EngineSettings, FleetEntry, Policies, Room, Speculative
 from reports.scenario.services import Service, ServiceEntry, by_model, listed
 from reports.scenario.targets import Targets
@@ -149,6 +150,8 @@ class ScenarioFile(Strict):
     costs: Costs = Costs()
     reports: tuple[ReportKind, ...] = ("monthly-procurement",)
     """Which PDF reports are written; the workbook always is."""
+    theme: str = Field(default="", max_length=200)
+    """A file beside this one with the company's own colours, logo, header, footer and disclaimer."""
     client: str = Field(default="", max_length=200)
     """Proposals only: who it is for."""
     version: str = Field(default="", max_length=40)
@@ -171,6 +174,8 @@ class Scenario(ScenarioFile):
     """(path, old, new) of everything an override, --set or --period changed."""
     files: tuple[tuple[str, str], ...] = ()
     """(path from the scenario's folder, SHA-256) of the scenario and of the file it extends."""
+    look: Look = Look()
+    """What the theme file says."""
     own_workloads: frozenset[str] = frozenset()
     """Services whose workload or targets differ from the scenario's."""
     text: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reports.render.excel_style import NAVY
 from reports.render.formats import NOT_AVAILABLE
-from reports.render.sheet import N_, Book, Cell, Row, Rows, Sheet, gap, heading
+from reports.render.sheet import N_, Book, Cell, Picture, Row, Rows, Sheet, gap, heading
 
 ORDER = 10
 NAME = N_("About")
@@ -36,10 +36,14 @@ LEGEND: tuple[tuple[str, str, str], ...] = (
 
 def declare(book: Book) -> Sheet:
     """One page of text."""
+    look = book.run.scenario.look
     rows = [*_facts(book), gap(), *_index(book), gap(), *_legend(book), gap(), *_edit(book)]
+    if look.disclaimer[book.language]:
+        rows += [gap(), Row({1: Cell(look.disclaimer[book.language], "wrapped note", across=2)})]
+    logo = [Picture(look.logo_png)] if look.logo_png else []
     return Sheet(
         name=NAME,
-        blocks=[book.top(NAME), Rows(rows)],
+        blocks=[book.top(NAME), *logo, Rows(rows)],
         widths={1: 26, 2: 96},
         colour=NAVY,
         one_page=True,
@@ -63,8 +67,8 @@ def _facts(book: Book) -> Iterator[Row]:
     }
     if scenario.client:
         rows[N_("Client")] = scenario.client
-    if scenario.classification:
-        rows[N_("Classification")] = book.known(scenario.classification)
+    if book.classification:
+        rows[N_("Classification")] = book.classification
     yield heading(_("This workbook"), 2)
     for label, text in rows.items():
         yield Row({1: Cell(_(label), "unit"), 2: Cell(text)})
