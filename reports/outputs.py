@@ -206,7 +206,8 @@ def summary(run: Run) -> dict[str, Any]:
         "recommendation": [
             {name: _plain(row[name]) for name in names} for row in rows[rows["winner"]].to_dict("records")
         ],
-        "options": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
+        "options": _plans(run),
+        "short_list": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
         "services_without_an_answer": unanswered,
         "models_without_an_answer": sorted(
             {each.model for each in run.scenario.service_axis if each.name in unanswered}
@@ -219,6 +220,44 @@ def summary(run: Run) -> dict[str, Any]:
         } if len(run.variance_about) else None,
         "fleet": dict(zip(run.fleet_summary["key"], map(_plain, run.fleet_summary["value"]), strict=True)),
     }
+
+
+BREAK_EVENS = (
+    "break_even_month", "payback_month", "incremental_irr_rate", "break_even_hours_per_day",
+    "break_even_price_per_card_hour", "break_even_residual_share",
+)  # fmt: skip
+
+
+def _plans(run: Run) -> list[dict[str, Any]]:
+    """Each plan that ``cost_lines.csv`` holds: the sum of its cash lines, discounted, is its ``npv``.
+
+    ``chosen``: what the recommendation takes. ``cheapest``: the least of all ways of a service, which may be one that
+    stands beside the ranking. Break-evens are of buying against renting, on both of them.
+    """
+    if run.ways.empty:
+        return []
+    winners = run.winners().set_index("service")
+    known = run.shortlist.set_index("option_id")
+    plans = []
+    for way in run.ways.to_dict("records"):
+        service, compared = str(way["service"]), way["way"] in ("rent", "buy")
+        row = known.loc[way["option_id"]] if way["option_id"] else winners.loc[service]
+        if not (compared or row["winner"]):
+            continue
+        plans.append(
+            {
+                "candidate_id": str(row["candidate_id"]),
+                "option": way["way"],
+                "service": service,
+                "npv": _plain(way["npv_amount"]),
+                "equivalent_monthly_cost": _plain(way["equivalent_amount_per_month"]),
+                "currency": run.scenario.currency,
+                "chosen": bool(row["winner"]) and way["way"] == row["way"],
+                "cheapest": bool(way["best"]),
+                **({name: _plain(row[name]) for name in BREAK_EVENS if name in row} if compared else {}),
+            }
+        )
+    return plans
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import pandas as pd
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
 from reports.cost.quotes import ages
-from reports.formulas import hosted
+from reports.formulas import hosted, rent
 from reports.scenario.schema import Scenario
 
 SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?b)(?![a-z0-9])")
@@ -52,7 +52,8 @@ def middle(model: str, input_share: float, scenario: Scenario, catalog: Catalog)
 
 
 def amount_per_month(row: dict[str, object], option: dict[str, object]) -> dict[str, float]:
-    """What the traffic of an option costs a month at a price row: input, cached and output tokens, and their sum."""
+    """What the traffic of an option costs a month at a price row: input (cached included), output, tax not recovered,
+    and their sum."""
     rate = float(row["rate"])  # type: ignore[arg-type]
     cached = float(row["cached_input_per_mtok"])  # type: ignore[arg-type]
     full = float(row["input_per_mtok"])  # type: ignore[arg-type]
@@ -70,5 +71,8 @@ def amount_per_month(row: dict[str, object], option: dict[str, object]) -> dict[
         number["output_mtok_per_month"],
         hosted.api_output_amount_per_mtok(float(row["output_per_mtok"]), rate),  # type: ignore[arg-type]
     )
-    total = hosted.api_amount_per_month(inputs, outputs, 0.0)
-    return {"input": float(inputs), "output": float(outputs), "total": float(total), "mtok": float(tokens)}
+    taxed = (number.get("vat_services_ratio", 0.0), number.get("vat_recoverable_share", 0.0))
+    tax = rent.rent_tax_amount_per_month(inputs + outputs, *taxed)
+    total = hosted.api_amount_per_month(inputs, outputs, tax)
+    found = {"input": inputs, "output": outputs, "tax": tax, "total": total, "mtok": tokens}
+    return {name: float(value) for name, value in found.items()}

@@ -63,6 +63,7 @@ CASHFLOW: tuple[CashRow, ...] = (
     _along("previous_book_value_amount", "Book value of the month before", "V_{m-1}", "book_value_amount", PREVIOUS),
     _along("previous_tax_value_amount", "Tax value of the month before", "T_{m-1}", "tax_value_amount", PREVIOUS),
     *(_month_row(function) for function in books.RESULTS_OF_MONTHS),
+    *(_month_row(function) for function in financing.BOOKED),
     *(_month_row(function) for function in books.LEASED),
 )  # fmt: skip
 """One value a month each, in reading order. ``reads`` names ``month``, rows above, and columns of the option."""

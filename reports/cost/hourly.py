@@ -67,8 +67,8 @@ def blocks(load: Values, hours: int) -> Values:
     return np.repeat(padded.max(axis=1), hours)[: len(load)]
 
 
-def _owned(row: Mapping[str, object], servers: Values) -> dict[str, Values]:
-    """The formulas of owning for each number of servers, network and all."""
+def owned_columns(row: Mapping[str, object], servers: Values) -> dict[str, object]:
+    """Every column of owning for each number of servers, network and all."""
     columns: dict[str, object] = {
         str(name): float(value)
         for name, value in row.items()
@@ -78,6 +78,11 @@ def _owned(row: Mapping[str, object], servers: Values) -> dict[str, Values]:
     columns = {name: value for name, value in columns.items() if name not in made} | {"servers_needed": servers}
     with np.errstate(all="ignore"):
         run_program(compile_blocks((_OWNED, _PRESENT), columns), columns)
+    return columns
+
+
+def _owned(row: Mapping[str, object], servers: Values) -> dict[str, Values]:
+    columns = owned_columns(row, servers)
     return {
         name: np.where(servers > 0, np.broadcast_to(np.asarray(columns[name], dtype=float), servers.shape), 0.0)
         for name in OWNED
@@ -90,12 +95,23 @@ def owning(row: Mapping[str, object], servers: Values) -> Values:
 
 
 def rent_factors(row: Mapping[str, float], offer: Offer) -> float:
-    """Present cost of one card-hour a month over the horizon at this offer: tax, price change, discount."""
-    move = rent.rent_move_ratio(row["rent_price_ratio_per_year"], offer.term_months, row["horizon_months"])
+    """Present cost of one card-hour a month over the horizon at this offer: tax, extras, price change, discount."""
+    move = rent_move(row, offer)
     rate = rent_against_buy.monthly_discount_rate(row["annual_discount_rate"])
     step = rent_against_buy.rent_step_ratio(move, row["annual_discount_rate"])
     tax = 1 + rent.rent_tax_amount_per_month(1, row["vat_services_ratio"], row["vat_recoverable_share"])
-    return float(offer.price * tax * rent_against_buy.rent_annuity_factor(step, rate, row["horizon_months"]))
+    hour = offer.price * tax + extras_per_card_hour(row)
+    return float(hour * rent_against_buy.rent_annuity_factor(step, rate, row["horizon_months"]))
+
+
+def rent_move(row: Mapping[str, float], offer: Offer) -> float:
+    """This offer's price against the year before."""
+    return float(rent.rent_move_ratio(row["rent_price_ratio_per_year"], offer.term_months, row["horizon_months"]))
+
+
+def extras_per_card_hour(row: Mapping[str, float]) -> float:
+    """Egress and storage of a card for an hour that it is rented."""
+    return float(rent.rent_extras_amount_per_month(1, row["rent_extras_price_per_card_month"]) / HOURS_PER_MONTH)
 
 
 def table(

@@ -6,14 +6,14 @@ the others beside them: rent that follows the load, a reserved base, spot, hybri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from reports.catalog.select import assumption
-from reports.cost import api_price, eligibility, hourly, offers
+from reports.cost import api_price, eligibility, hourly, ledger, offers
 from reports.cost.crossover import OwnCurve, first_token_where_own_wins
 from reports.cost.quotes import ages
 from reports.run import Run
@@ -44,16 +44,24 @@ SPOT_RESERVE, BLOCK_HOURS = "spot_reserve_share", "scale_block_hours"
 
 
 def ways(run: Run) -> Run:
-    """The run with ``ways`` (every way of each short-listed option) and ``hybrid`` (cost over the servers owned)."""
+    """The run with ``ways`` (every way of each short-listed option) and ``hybrid`` (cost over the servers owned).
+
+    ``cost_lines`` gains what the books show of renting and of buying, and every other way of the winners.
+    """
     shortlist = run.shortlist.reset_index(drop=True)
     if shortlist.empty:
         return run
     by_hour, booked, spot = (_offers(run, shortlist, terms) for terms in (_on_demand, _reserved, _spot))
     found: list[dict[str, object]] = []
     curves = []
+    plans: list[ledger.Plan] = []
+    reserve = assumption(run.catalog, SPOT_RESERVE, run.scenario.region).mid
+    by_month = {option: months.sort_values("month") for option, months in run.timelines.groupby("option_id")}
     for index, row in enumerate(shortlist.to_dict("records")):
         load = _load(run, str(row["workload_key"]))
         found += _of_columns(row)
+        months = by_month[str(row["option_id"])]
+        plans += _plans_of_columns(row, months)
         tables = {
             FOLLOW: hourly.table(row, load, by_hour[index], None, may_buy=False),
             BASE: hourly.table(row, load, by_hour[index], booked[index], may_buy=False),
@@ -66,12 +74,38 @@ def ways(run: Run) -> Run:
                 continue
             source = {SPOT: spot[index], FOLLOW: by_hour[index]}.get(way) or by_hour[index] or booked[index]
             found += [_line(row, way, each, source.offer_id if source else "") for each in best]
+            if row["winner"]:
+                rented = spot[index] if way == SPOT else by_hour[index]
+                base = booked[index] if way in (BASE, HYBRID) else None
+                share = reserve if way == SPOT else 0.0
+                plans += [
+                    ledger.Plan(
+                        str(row["candidate_id"]), way,
+                        tuple(ledger.by_the_hour(row, months, each, rented, base, share)),
+                    )
+                    for each in best
+                ]  # fmt: skip
         curves.append(tables[HYBRID])
-    found += _hosted(run)
+    for hosted, plan in _hosted(run, by_month):
+        found.append(hosted)
+        plans.append(plan)
     frame = pd.DataFrame(found, columns=list(COLUMNS))
     least = frame.groupby("service", sort=False)["equivalent_amount_per_month"].transform("min")
     frame["best"] = frame["equivalent_amount_per_month"] == least
-    return replace(run, ways=frame, hybrid=pd.concat(curves, ignore_index=True))
+    written = pd.concat([run.cost_lines, ledger.frame(plans, run.scenario)], ignore_index=True)
+    return replace(run, ways=frame, hybrid=pd.concat(curves, ignore_index=True), cost_lines=written)
+
+
+def _plans_of_columns(row: dict[str, object], months: pd.DataFrame) -> Iterator[ledger.Plan]:
+    """The books of renting and of buying; for a winner its loan and its lease."""
+    candidate = str(row["candidate_id"])
+    if np.isfinite(float(row["rent_present_cost_amount"])):  # type: ignore[arg-type]
+        yield ledger.Plan(candidate, ALWAYS, tuple(ledger.rent_in_the_books(row, months)))
+    if np.isfinite(float(row["buy_present_cost_amount"])):  # type: ignore[arg-type]
+        yield ledger.Plan(candidate, BUY, tuple(ledger.buy_in_the_books(row, months)))
+        if row["winner"]:
+            yield ledger.Plan(candidate, LOAN, tuple(ledger.loan(row, months)))
+            yield ledger.Plan(candidate, LEASE, tuple(ledger.lease(row, months)))
 
 
 def _load(run: Run, key: str) -> np.ndarray:
@@ -153,21 +187,23 @@ def _line(row: dict[str, object], way: str, best: dict[str, object], source: str
     }  # fmt: skip
 
 
-def _hosted(run: Run) -> Iterable[dict[str, object]]:
-    """The traffic of each service at the middle price of a hosted API."""
+def _hosted(run: Run, by_month: dict[object, pd.DataFrame]) -> Iterator[tuple[dict[str, object], ledger.Plan]]:
+    """The traffic of each service at the middle price of a hosted API, and its lines."""
     for row in run.winners().to_dict("records"):
         lengths = float(row["input_mean_tokens"]), float(row["output_mean_tokens"])
         price = api_price.middle(str(row["model"]), lengths[0] / sum(lengths), run.scenario, run.catalog)
         if price is None:
             continue
-        month = api_price.amount_per_month(price, row)["total"]
-        cost = month * float(row["annuity_factor"])
+        month = api_price.amount_per_month(price, row)
+        cost = month["total"] * float(row["annuity_factor"])
+        source = f"{price['provider']}/{price['provider_model']}"
+        parts = ledger.hosted(by_month[row["option_id"]], month, float(row["output_mtok_per_month"]), source)
         yield {
             "service": row["service"], "option_id": "", "way": API, "owned_servers": 0.0, "reserved_instances": 0.0,
             "card_hours_per_month": 0.0, "capex_amount": 0.0, "present_cost_amount": cost, "npv_amount": -cost,
-            "equivalent_amount_per_month": month, "source": f"{price['provider']}/{price['provider_model']}",
-            "best": False, "own_wins_from_mtok": own_wins_from_mtok(row, price),
-        }  # fmt: skip
+            "equivalent_amount_per_month": month["total"], "source": source, "best": False,
+            "own_wins_from_mtok": own_wins_from_mtok(row, price),
+        }, ledger.Plan(str(row["candidate_id"]), API, tuple(parts))  # fmt: skip
 
 
 def own_wins_from_mtok(row: dict[str, object], price: dict[str, object]) -> float | None:
@@ -187,5 +223,3 @@ def own_wins_from_mtok(row: dict[str, object], price: dict[str, object]) -> floa
     )
     first = first_token_where_own_wins(curve, month["total"] / tokens * 1e6)
     return None if first is None else first / 1e6
-
-

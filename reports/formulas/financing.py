@@ -114,6 +114,59 @@ def lease_cash_amount(lease_payment_cash_amount: Any, buy_running_cash_amount: A
     return lease_payment_cash_amount + buy_running_cash_amount
 
 
+@formula(unit="currency", label="Interest of the loan", symbol="z_{loan}", sources=_SOURCE)
+def loan_interest_amount(month: Any, loan_amount_per_month: Any, loan_monthly_rate: Any, loan_term_months: Any) -> Any:
+    """The part of the level payment that is interest on what is still owed; the rest repays."""
+    return np.where(
+        month > 0,
+        np.where(
+            month <= loan_term_months,
+            -loan_amount_per_month * (1 - 1 / (1 + loan_monthly_rate) ** (loan_term_months - month + 1)),
+            0,
+        ),
+        0,
+    )
+
+
+@formula(unit="currency", label="Interest of the lease", symbol="z_{lease}", sources=_SOURCE)
+def lease_interest_amount(
+    month: Any,
+    horizon_months: Any,
+    lease_amount_per_month: Any,
+    lease_monthly_rate: Any,
+    lease_in_advance_flag: Any,
+) -> Any:
+    """Interest on the lease liability (IFRS 16), at the rate of the lessor."""
+    return np.where(
+        month > 0,
+        -lease_amount_per_month
+        * (1 - 1 / (1 + lease_monthly_rate) ** (horizon_months - month + 1 - lease_in_advance_flag)),
+        0,
+    )
+
+
+@formula(unit="currency", label="Right of use of the lease, written off", symbol="u_{lease}", sources=_SOURCE)
+def lease_right_pnl_amount(
+    month: Any, horizon_months: Any, capex_amount: Any, residual_amount: Any, lease_monthly_rate: Any
+) -> Any:
+    """The payments at their value on day 0 are the outlay less the discounted value left; evenly over the lease."""
+    return np.where(
+        month > 0, -(capex_amount - residual_amount / (1 + lease_monthly_rate) ** horizon_months) / horizon_months, 0
+    )
+
+
+@formula(unit="currency", label="Owning on a loan, profit and loss", symbol="e_{fin}", sources=_SOURCE)
+def finance_pnl_amount(buy_pnl_amount: Any, loan_interest_amount: Any) -> Any:
+    """As owning, and the interest; what repays the loan is no expense."""
+    return buy_pnl_amount + loan_interest_amount
+
+
+@formula(unit="currency", label="Leasing, profit and loss", symbol="e_{lease}", sources=_SOURCE)
+def lease_pnl_amount(buy_running_cash_amount: Any, lease_right_pnl_amount: Any, lease_interest_amount: Any) -> Any:
+    """Running cost, the right of use written off, and the interest of the liability (IFRS 16)."""
+    return buy_running_cash_amount + lease_right_pnl_amount + lease_interest_amount
+
+
 FORMULAS = (
     loan_monthly_rate,
     loan_down_amount,
@@ -123,3 +176,5 @@ FORMULAS = (
     lease_amount_per_month,
 )
 MONTHS = (loan_payment_cash_amount, finance_cash_amount, lease_payment_cash_amount, lease_cash_amount)
+BOOKED = (loan_interest_amount, lease_interest_amount, lease_right_pnl_amount, finance_pnl_amount, lease_pnl_amount)
+"""The profit-and-loss view of both, once that of owning is known."""

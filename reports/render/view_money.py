@@ -226,7 +226,7 @@ def cost_lines(words: Wording, row: Row) -> dict[str, Any]:
     """What renting and buying cost by line: on day 0, every month, at the end of the horizon."""
     amounts = words.run.cost_lines
     own = amounts[amounts["candidate_id"] == row["candidate_id"]]
-    own = own[own["option"].isin(words.ways)]
+    own = own[own["option"].isin(words.ways) & (own["view"] == "cash")]
     scale = words.scale(own["amount"])
     shown, nothing = [], []
     for kind in LINES:
