@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from reports import cli_history, cli_machine, cli_measured
+from reports import cli_history, cli_machine, cli_measured, cli_prices
 from reports.cli_options import (
     BAD_INPUT,
     GOOD,
@@ -210,6 +210,7 @@ app.command()(cli_measured.validate)
 app.command()(cli_machine.probe)
 app.command()(cli_history.diff)
 app.command()(cli_history.actuals)
+catalog_app.command("add-prices")(cli_prices.add_prices)
 
 
 @catalog_app.command("list")

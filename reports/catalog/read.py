@@ -28,7 +28,7 @@ DATED = (*PRICES, RESTRICTIONS)
 INTERPOLATED = {"residual_share"}
 """Assumptions that are not rows: made from rows at two horizons."""
 
-_OTHER = {"README.md", "links/curves.csv", "measured", "schema"}
+_OTHER = {"README.md", "prices/headers.csv", "links/curves.csv", "measured", "schema"}
 """What else may lie in a catalog folder; read by other parts of the program, or by people."""
 
 
