@@ -25,6 +25,7 @@ from reports.facts import collect
 from reports.field.evidence import COLUMNS, bands, evidence
 from reports.field.measured import shipped
 from reports.fleet import plan as fleet_plan
+from reports.history import record
 from reports.history.stage import compared, find_earlier, what_happened
 from reports.matrix import expand
 from reports.methods import METHODS
@@ -139,7 +140,8 @@ def build(
     actuals: Path | None = None,
     progress: Progress = lambda step: None,
 ) -> BuildResult:
-    """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all.
+    """Evaluate one scenario and write its report folder ``out/<period>/<scenario>/`` in one step, or not at all; then
+    its part of the history, ``out/history``.
 
     ``previous`` is the folder of an earlier run, or ``auto`` for the latest earlier month under ``out``;
     ``actuals`` a table of what happened, shown beside the forecasts of the runs under ``out``.
@@ -157,11 +159,13 @@ def build(
     happened = what_happened(actuals, out, scenario) if actuals else None
     run = evaluate(scenario, book)
     if previous:
-        run = compared(run, earlier, progress)
+        run = replace(compared(run, earlier, progress), course=record.course(run, out))
     if happened is not None:
         run = replace(run, actuals=happened)
     folder = out / scenario.period / scenario.name
-    return BuildResult(files=write_outputs(run, folder, progress, scenario_path.parent), run=run)
+    result = BuildResult(files=write_outputs(run, folder, progress, scenario_path.parent), run=run)
+    record.write(run, out)
+    return result
 
 
 def answer(run: Run, language: str) -> list[str]:

@@ -117,6 +117,8 @@ class Run:
     actuals: pd.DataFrame = field(default_factory=_columns(
         "month", "service", "measure", "forecast", "actual", "error_share"))  # fmt: skip
     """Long, one row a month, service (blank: all together) and measure: forecast of that month's run, and what was."""
+    course: pd.DataFrame = field(default_factory=_columns("period", "kind", "service", "gpu", "name", "value"))
+    """Long, answers and prices of earlier months and this one (``reports.history.record.COLUMNS``), from three on."""
 
     def winners(self) -> pd.DataFrame:
         """The best option of each service that has one, in the scenario's order."""

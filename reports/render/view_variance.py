@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from reports.history.attribute import OTHER, SAME
+from reports.history.record import ANSWER, PRICE
 from reports.history.steps import LABELS, NEW, RETIRED
 from reports.render.formats import NOT_AVAILABLE
+from reports.render.months_chart import Month, months
 from reports.render.waterfall_chart import Fall, waterfall
 from reports.render.wording import Wording, finite
 
@@ -65,6 +68,9 @@ def view(words: Wording) -> Row:
         "rows": services(words),
         "unit": scale(words).unit,
         "notes": notes(words),
+        "course": course_figure(words),
+        "prices": course_prices(words),
+        "periods": [words.month(period) for period in periods(words)],
     }
 
 
@@ -187,6 +193,66 @@ def _choice(words: Wording, row: Row, when: str) -> str:
     way = words.translate("buy") if row[f"way_{when}"] == "buy" else words.translate("rent")
     return f"{words.count(row[f'cards_{when}'])}\u00a0×\u00a0{words.gpu(row[f'gpu_{when}'])}, {way}"
 
+
+def periods(words: Wording) -> list[str]:
+    """The months of the course; none where there are fewer than three."""
+    return sorted(set(words.run.course["period"].astype(str)))
+
+
+def course_answers(words: Wording) -> list[Row]:
+    """Cost a month and cards of every month, over all services."""
+    frame = words.run.course
+    answers = frame[frame["kind"] == ANSWER]
+    summed = answers.pivot_table(index="period", columns="name", values="value", aggfunc="sum")
+    return [
+        {"period": str(period), "amount": float(row.get("monthly_cost_amount", 0.0)),
+         "cards": float(row.get("rented_cards", 0.0)) + float(row.get("bought_cards", 0.0))}
+        for period, row in summed.fillna(0.0).iterrows()
+    ]  # fmt: skip
+
+
+def course_figure(words: Wording) -> Row:
+    """Cost a month over the months there are, with the cards under each."""
+    if not periods(words):
+        return {}
+    rows = course_answers(words)[-MOST_MONTHS:]
+    unit = words.scale([row["amount"] for row in rows])
+    title = words.translate("Cost a month over {n} months, {unit}", n=words.count(len(rows)), unit=unit.unit)
+    columns = [
+        Month(str(row["period"]), row["amount"], words.scaled(row["amount"], unit),
+              words.with_unit(row["cards"], "cards"))
+        for row in rows
+    ]  # fmt: skip
+    return {"title": title, "picture": months(title, columns)}
+
+
+def course_prices(words: Wording) -> list[Row]:
+    """Least eligible rent and least server price of the cards that were chosen at some time, month by month."""
+    frame = words.run.course
+    chosen = set(frame.loc[frame["kind"] == ANSWER, "gpu"])
+    priced = frame[(frame["kind"] == PRICE) & frame["gpu"].isin(chosen)]
+    found = []
+    for (gpu, name), part in priced.groupby(["gpu", "name"], sort=True):
+        known = dict(zip(part["period"], part["value"], strict=True))
+        found.append(
+            {
+                "gpu": words.gpu(gpu),
+                "what": words.translate(PRICED[str(name)]),
+                "name": str(name),
+                "numbers": [float(known.get(period, math.nan)) for period in periods(words)],
+                "values": [
+                    words.price(known.get(period)) if name == RENT else words.amount(known.get(period))
+                    for period in periods(words)
+                ],
+            }
+        )
+    return found
+
+
+MOST_MONTHS = 12
+RENT = "rent_price_per_card_hour"
+PRICED: dict[str, str] = {RENT: N_("Least rent of a card-hour"), "server_amount": N_("Least price of a server")}
+"""Price in the history -> its words."""
 
 MEASURED: dict[str, str] = {
     "peak_concurrency": N_("Requests at once, at the peak"),

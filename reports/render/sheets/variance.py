@@ -9,7 +9,7 @@ from reports.history.actuals import MEASURES
 from reports.history.steps import LABELS, MEANINGS
 from reports.render import view_variance
 from reports.render.excel_style import BLUE, MUTED, ORANGE
-from reports.render.formats import COUNT, PERCENT, PRICE, QUANTITY
+from reports.render.formats import COUNT, PERCENT, PRICE, QUANTITY, TEXT
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading, missing
 from reports.render.sheets import summary
@@ -46,6 +46,8 @@ def sheet(book: Book, top: list[Block]) -> Sheet:
             _chart(book, causes),
             Rows([*_services(book, causes), *_choices(book, last), *_meanings(book, causes, parts["notes"], last)]),
         ]
+    if parts.get("course"):
+        blocks += [Rows([*_course(book, parts["prices"])]), _course_chart(book)]
     if len(book.run.actuals):
         blocks.append(Rows([*_actuals(book)]))
     return Sheet(
@@ -195,6 +197,39 @@ def _meanings(book: Book, causes: list[str], notes: list[str], last: int) -> Ite
         yield Row({1: Cell(_(LABELS[name])), 2: Cell(_(MEANINGS[name]), "note")})
     for text in notes:
         yield Row({1: Cell(text, "note")})
+
+
+def _course(book: Book, prices: list[dict[str, Any]]) -> Iterator[Row]:
+    """Cost, cards and prices of every month there is."""
+    _ = book.translate
+    rows = view_variance.course_answers(book.words)
+    yield gap()
+    yield heading(_("Over the months"), 2 + len(rows))
+    yield Row({1: Cell(_("Month"), "head"), 2: Cell(_("Unit"), "head"),
+               **{3 + at: Cell(row["period"], "head number", TEXT, ("variance", "course", "period", at))
+                  for at, row in enumerate(rows)}})  # fmt: skip
+    money = book.unit("currency/month")
+    for name, label, unit, kind in (("amount", _("Cost a month"), money, PRICE),
+                                    ("cards", _("Cards"), book.unit("cards"), COUNT)):  # fmt: skip
+        cells = {3 + at: Cell(row[name], "solved", kind, ("variance", "course", name, at))
+                 for at, row in enumerate(rows)}  # fmt: skip
+        yield Row({1: Cell(label), 2: Cell(unit, "unit"), **cells})
+    for row in prices:
+        unit = book.unit("currency/card-h" if row["name"] == view_variance.RENT else "currency/server")
+        yield Row({1: Cell(f"{row['gpu']} · {row['what']}"), 2: Cell(unit, "unit"),
+                   **{3 + at: Cell(value, "solved", PRICE) for at, value in enumerate(row["numbers"])}})  # fmt: skip
+    yield gap()
+
+
+def _course_chart(book: Book) -> Chart:
+    _ = book.translate
+    last = len(view_variance.course_answers(book.words)) - 1
+    ends = [(("variance", "course", name, 0), ("variance", "course", name, last)) for name in ("period", "amount")]
+    return Chart(
+        title=_("Cost a month over the months, {currency}", currency=book.currency), x_title=_("Month"),
+        y_title=book.currency, categories=ends[0], series=(Series(_("Cost a month"), *ends[1], BLUE),),
+        upright=True, stacked=True, label_every=1, rows=16,
+    )  # fmt: skip
 
 
 def _actuals(book: Book) -> Iterator[Row]:
