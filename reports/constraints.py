@@ -70,10 +70,10 @@ CONSTRAINTS: dict[str, tuple[Constraint, ...]] = {
             capacity="engine_requests", code="engine-limit", sentence="The engine schedules no request at all.",
         ),
         Constraint(
-            name="utilisation", label="Prefill utilisation", value="queue_utilisation_ratio", bound="utilisation_cap",
-            unit="ratio", capacity="utilisation_requests", code="prefill-overloaded",
+            name="utilisation", label="Utilisation", value="queue_utilisation_ratio", bound="utilisation_cap",
+            unit="ratio", capacity="utilisation_requests", code="overloaded",
             quotes=("queue_utilisation_ratio", "utilisation_cap"),
-            sentence="With a single request prompts take {queue_utilisation_ratio} of the time; at most "
+            sentence="A single request takes {queue_utilisation_ratio} of what a replica serves; at most "
             "{utilisation_cap} is planned.",
         ),
         Constraint(

@@ -178,7 +178,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("burst_base_ms", "ms", "Constant part of the time to first token in a burst"),
         ("run_tail_factor", "ratio", "Tail of a finite run, in answers of mean length"),
         ("preemption_probability", "ratio", "Accepted probability that the running requests outgrow the memory"),
-        ("utilisation_cap", "ratio", "Highest share of time that prompts may take, independent arrivals"),
+        ("utilisation_cap", "ratio", "Highest utilisation that is planned, independent arrivals"),
         ("equal_tail_factor", "ratio", "Tail of a finite run of equal lengths, in answers"),
         ("rule_usable_memory_share", "ratio", "Usable share of memory (rule of thumb)"),
         ("rule_fragmentation_factor", "ratio", "Fragmentation of the KV room (rule of thumb)"),

@@ -56,7 +56,7 @@ def roofline_row(**changes: float) -> dict[str, np.ndarray]:
         ({"ttft_requests": 0, "recommended_concurrency": 0}, "ttft-target"),
         ({"tpot_requests": 0, "recommended_concurrency": 0}, "tpot-target"),
         ({"answer_requests": 0, "recommended_concurrency": 0}, "answer-target"),
-        ({"utilisation_requests": 0, "recommended_concurrency": 0}, "prefill-overloaded"),
+        ({"utilisation_requests": 0, "recommended_concurrency": 0}, "overloaded"),
         ({"simulated_requests": 0, "recommended_concurrency": 0}, "simulation"),
         ({"run_tail_s": 4000}, "run-too-short"),
         ({"tensor_parallel": 3}, "heads-do-not-split"),

@@ -17,11 +17,10 @@ from scenario_text import GOOD, read
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.evaluate import compile_blocks, run_program
-from reports.formulas import latency, waiting
+from reports.formulas import latency, per_token, waiting, work
 from reports.matrix import expand, leaf_names
 from reports.methods import METHODS, ROOFLINE, Block
 
-EXP = {"interarrival_scv": 1.0, "input_deviation_tokens": 100.0, "input_mean_tokens": 100.0}
 P95, P99, MEAN = 0.05, 0.01, 1.0
 Z95, Z99 = 1.6449, 2.3263
 OPEN = {"closed_loop_flag": 0, "interarrival_scv": 1.0}
@@ -37,22 +36,55 @@ def catalog() -> Catalog:
     return read_catalog()
 
 
-def queue(utilisation: float, servers: int = 1, **changes: float) -> tuple[float, float]:
-    """(probability to wait, wait of those that wait) for the prefill, for prompts of 1 ms."""
-    chance = waiting.prefill_wait_ratio(utilisation, servers, 1)
-    wait = waiting.prefill_wait_ms(1.0, 1, **{**EXP, **changes}, replicas=servers, data_parallel=1,
-                                   prefill_utilisation_ratio=utilisation, utilisation_cap=0.99)  # fmt: skip
-    return float(chance), float(wait)
+def gated(utilisation: float, variation: float = 0.0, step: float = 10.0, prompt: float = 20.0) -> dict[str, float]:
+    """The step that an arrival meets, and its mean wait for the prompt, for arrivals at random."""
+    idle = waiting.prefill_idle_ratio(utilisation, 0.99)
+    deviation = waiting.prefill_deviation_ms(utilisation, idle, prompt, step, variation)
+    met = waiting.gated_step_ms(step, idle, deviation)
+    return {"deviation": deviation, "met": met, "wait": waiting.prefill_wait_ms(met, utilisation, 0.0)}
 
 
-@pytest.mark.parametrize("utilisation", [0.1, 0.5, 0.8, 0.9])
-def test_one_server_is_the_known_queue(utilisation: float) -> None:
-    """M/M/1: P(wait) = u, mean wait u / (1 - u). M/D/1 (Pollaczek-Khinchine): half of it."""
-    chance, wait = queue(utilisation)
-    assert chance == pytest.approx(utilisation)
-    assert chance * wait == pytest.approx(utilisation / (1 - utilisation))
-    fixed = queue(utilisation, input_deviation_tokens=0.0)
-    assert fixed[0] * fixed[1] == pytest.approx(utilisation / (1 - utilisation) / 2)
+def test_the_gated_queue_by_hand() -> None:
+    """Steps of 10 ms, prompts of 20 ms for half of the time, nothing varies: 20 ms long, half of it is left and half
+    of it are others' prompts: 20 ms. Poisson arrivals of equal prompts (ca2 + cp2 = 1): variance 0.5 x 20 x 20 x 1 /
+    (1 - 0.25) = 266.7 ms2, met length 20 + 266.7 / 20 = 33.33 ms, wait as long."""
+    plain = gated(0.5)
+    assert (plain["met"], plain["wait"]) == (20, 20)
+    varied = gated(0.5, 1.0)
+    assert varied["deviation"] ** 2 == pytest.approx(800 / 3)
+    assert varied["met"] == varied["wait"] == pytest.approx(100 / 3)
+    assert gated(0.0, 1.0)["wait"] == 5  # nothing but half of a step
+
+
+def test_the_gated_queue_is_that_of_a_small_simulation() -> None:
+    """Steps of 10 ms that take in what came during the one before, 20 ms each, Poisson arrivals at u = 0.6: the wait
+    from arrival to the step's end, less the own prompt and step, within 3 %."""
+    rng = np.random.default_rng(5)
+    length, spent, came = 10.0, 0.0, 0
+    for _ in range(200_000):
+        number = int(rng.poisson(0.03 * length))
+        after = 10.0 + 20.0 * number
+        spent += float((length * (1 - rng.random(number))).sum()) + number * (after - 30.0)
+        came, length = came + number, after
+    assert gated(0.6, 1.0)["wait"] == pytest.approx(spent / came, rel=0.03)
+
+
+def test_clumps_by_hand() -> None:
+    """ca2 = 4, 0.5 arrivals in a step: of 3 more the fourth root of 0.5 / 8.5, 0.4925, so 1.4774 prompts of 20 ms."""
+    assert waiting.clump_wait_ms(20.0, 4.0, 10.0, 50.0, 1000.0) == pytest.approx(29.549, abs=0.001)
+    assert waiting.clump_wait_ms(20.0, 1.0, 10.0, 50.0, 1000.0) == 0
+    assert per_token.group_arrival_scv(4.0, 3, 2, 1) == 1.5  # every sixth of them
+    assert per_token.prompt_variation_ratio(1.5, 200.0, 100.0) == 5.5
+
+
+def test_utilisation_is_arrivals_over_what_all_places_serve() -> None:
+    """A request runs 1000 + 20 B ms among B others: with 50 others 2020 ms, itself included. Arrivals 50 / 2.02; with
+    all 100 places 100 / 3: 0.7426."""
+    crowd = waiting.crowding_ratio(50.0, 20.0, 2020.0)
+    assert crowd == pytest.approx(1000 / 2020)
+    assert waiting.place_utilisation_ratio(50.0, 100.0, crowd) == pytest.approx(50 / 2.02 / (100 / 3), rel=1e-9)
+    assert waiting.place_utilisation_ratio(50.0, 100.0, 0.0) == 0.5  # nobody slows another
+    assert waiting.place_utilisation_ratio(100.0, 100.0, 0.3) == 1
 
 
 def erlang_c(servers: int, utilisation: float) -> float:
@@ -62,44 +94,80 @@ def erlang_c(servers: int, utilisation: float) -> float:
     return full / (full + sum(offered**k / math.factorial(k) for k in range(servers)))
 
 
-@pytest.mark.parametrize("servers", [2, 3, 8, 32])
-@pytest.mark.parametrize("utilisation", [0.7, 0.8, 0.9])
-def test_many_servers_are_near_erlang(servers: int, utilisation: float) -> None:
-    """Mean wait of M/M/c: within 10 %, or a fiftieth of the time of one where waits are short."""
-    chance, wait = queue(utilisation, servers)
+@pytest.mark.parametrize("servers", [1, 2, 3, 8, 32, 100])
+@pytest.mark.parametrize("utilisation", [0.5, 0.7, 0.8, 0.9])
+def test_places_alone_are_near_erlang(servers: int, utilisation: float) -> None:
+    """Mean wait of M/M/c: within 20 %, or a fiftieth of the time of one where waits are short."""
+    taken = servers * utilisation
+    distance = waiting.place_distance_ratio(servers, taken, 1, 0.0, 1.0)
+    wait = waiting.place_wait_ms(1.0, taken, servers, 1.0, 100.0, 100.0, 1, utilisation, 0.99)
     exact = erlang_c(servers, utilisation) / (servers * (1 - utilisation))
-    assert chance * wait == pytest.approx(exact, rel=0.1, abs=0.02)
+    assert waiting.place_wait_ratio(distance) * wait == pytest.approx(exact, rel=0.2, abs=0.02)
 
 
-def tail(share: float, chance: float = 0.8, wait: float = 5.0) -> float:
-    return float(latency.ttft_queue_ms(0, 0.0, share, chance, wait, 1e-9, 1.0))
+def test_a_shared_server_spreads_what_runs() -> None:
+    """Processor sharing of q = 0.75 doubles the deviation of 100 places from 10 to 20, a burstiness of 3 once more
+    by root 2; four replicas halve it."""
+    assert waiting.place_distance_ratio(100.0, 60.0, 1, 0.0, 1.0) == pytest.approx(4)
+    assert waiting.place_distance_ratio(100.0, 60.0, 1, 0.75, 1.0) == pytest.approx(2)
+    assert waiting.place_distance_ratio(100.0, 60.0, 1, 0.75, 3.0) == pytest.approx(2**0.5)
+    assert waiting.place_distance_ratio(100.0, 60.0, 4, 0.75, 1.0) == pytest.approx(4)
 
 
-def test_the_tail_of_one_server_is_exact() -> None:
-    """M/M/1 with u = 0.8 and 1 ms: P(wait > t) = 0.8 exp(-0.2 t); 5 % wait longer than ln(16) / 0.2 = 13.86 ms."""
-    assert tail(P95) == pytest.approx(math.log(16) / 0.2)
-    assert tail(0.8) == 0  # a fifth does not wait at all
-    assert tail(MEAN) == 0
+def test_what_one_more_request_costs_the_others() -> None:
+    """100 tokens of 0.03 ms cache each and a stall of 50 ms on two groups: 3 + 25 ms; compute-bound 20 more."""
+    same = {"output_mean_tokens": 100.0, "token_step_factor": 1.0, "dense_read_ms": 8.0, "dense_request_ms": 0.2,
+            "expert_ms": 0.0, "expert_read_ms": 0.0, "experts_touched": 0.0, "expert_request_ms": 0.0,
+            "step_request_ms": 0.03, "stall_ms": 50.0, "pipeline_parallel": 1, "data_parallel": 2}  # fmt: skip
+    assert waiting.running_growth_ms(dense_ms=8.0, **same) == pytest.approx(28)
+    assert waiting.running_growth_ms(dense_ms=9.0, **same) == pytest.approx(48)
+
+
+def test_the_tail_of_one_place_is_exact() -> None:
+    """M/M/1 with u = 0.8 and 1 ms: P(wait > t) = 0.8 exp(-0.2 t); 5 % wait longer than ln(16) / 0.2 = 13.86 ms, which
+    is 9.86 ms more than the mean of 4."""
+    def more(share: float) -> float:
+        return float(latency.ttft_queue_ms(0, 0.0, share, 0.0, 0.0, 0.8, 5.0))
+
+    assert more(P95) == pytest.approx(math.log(16) / 0.2 - 4)
+    assert more(0.8) == more(MEAN) == 0
+
+
+def test_prompts_of_the_same_step_have_an_exponential_tail() -> None:
+    """Deviations of 30 and 40 ms together 50: at P95 50 x (ln 20 - 1) = 99.79 ms beyond the mean."""
+    assert latency.ttft_queue_ms(0, 0.0, P95, 30.0, 40.0, 0.0, 0.0) == pytest.approx(99.787, abs=0.001)
 
 
 def test_a_closed_loop_has_the_exponential_tail_of_its_mean() -> None:
-    """Mean 10 ms: 5 % wait longer than 10 ln 20 = 29.96 ms."""
-    assert latency.ttft_queue_ms(1, 10.0, P95, 0.5, 1.0, 0.5, 1.0) == pytest.approx(29.957, abs=0.001)
+    """Mean 10 ms: 5 % wait longer than 10 ln 20 = 29.96 ms, 19.96 ms more than the mean."""
+    assert latency.ttft_queue_ms(1, 10.0, P95, 1.0, 1.0, 0.5, 1.0) == pytest.approx(19.957, abs=0.001)
 
 
 def test_the_slowest_of_a_burst_is_the_last_in_the_order() -> None:
     """Eight prompts of 20 ms: the mean waits for half of 160 ms, P95 for 152 ms, after 30 ms of start."""
     assert waiting.burst_wait_ms(8, 1, 20.0) == 160
-    mean = waiting.ttft_ms(1, 30.0, 160.0, 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    mean = waiting.ttft_ms(1, 30.0, 160.0, 1, 1.0, 1.0, 0.0, 0.0, 0.0)
     assert mean == 110
-    slow = [float(latency.ttft_tail_ms(mean, 1, 30.0, 160.0, share, 1, 1, 1, 1, 1, 1, 1, 0)) for share in (MEAN, P95)]
+    slow = [float(latency.ttft_tail_ms(mean, 1, 30.0, 160.0, share, 1, 1, 1, 1)) for share in (MEAN, P95)]
     assert slow == [110, 30 + 0.95 * 160]
 
 
-def test_a_long_prompt_and_a_long_queue_are_late_independently() -> None:
-    """Prompt of 100 ms on average and 400 ms at P95, queue of 400 ms at P95: 50 + root of 300² + 400² = 550 ms."""
-    late = latency.ttft_tail_ms(200.0, 0, 0, 0, P95, 0, 0, 0, 50.0, 400.0, 10.0, 100.0, 400.0)
-    assert late == pytest.approx(550)
+def test_a_long_prompt_a_long_queue_and_a_step_just_begun_are_late_together() -> None:
+    """Mean 200 ms, a prompt 300 ms longer at P95, 400 ms more of queue, of a step of 100 ms 95 instead of 50: 945 ms.
+    In a closed loop as if independent: 200 + root of 300² + 400² = 700 ms."""
+    assert work.prompt_excess_ms(400.0, 90.0, 100.0) == 300
+    assert work.prompt_excess_ms(80.0, 90.0, 60.0) == 0  # a short prompt takes one read of the weights all the same
+    assert latency.ttft_tail_ms(200.0, 0, 0, 0, P95, 0, 100.0, 300.0, 400.0) == pytest.approx(945)
+    assert latency.ttft_tail_ms(200.0, 0, 0, 0, P95, 1, 100.0, 300.0, 400.0) == pytest.approx(700)
+
+
+def test_attention_of_prompts_that_vary_goes_by_the_mean_of_squares() -> None:
+    """A deviation as large as the mean doubles it; sparse attention is linear. A prompt of three times the mean, 100 ms
+    of which 40 are attention (20 for one of the mean length): 3 x 60 + 9 x 20 = 360 ms."""
+    fixed = work.prefill_attention_ms(1.0, 0, 0.0, 1000.0, 1000.0, 0.5, 1)
+    assert work.prefill_attention_ms(1.0, 0, 1000.0, 1000.0, 1000.0, 0.5, 1) == 2 * fixed
+    assert work.prefill_attention_ms(1.0, 8, 1000.0, 1000.0, 1000.0, 0.5, 1) == fixed
+    assert work.prefill_tail_ms(100.0, 40.0, 3000.0, 1000.0, 1000.0, 0) == pytest.approx(360)
 
 
 def test_the_number_that_runs_varies_as_arrivals_do() -> None:
@@ -250,6 +318,6 @@ def test_little_and_the_utilisation_of_the_prefill(catalog: Catalog) -> None:
     made = at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb", **OPEN), 40.0)
     arrivals = 40 / made["running_ms"]
     assert made["prefill_utilisation_ratio"] == pytest.approx(arrivals * made["prompt_ms"])
-    assert made["queue_utilisation_ratio"] == made["prefill_utilisation_ratio"]
+    assert made["queue_utilisation_ratio"] == max(made["prefill_utilisation_ratio"], made["place_utilisation_ratio"])
     closed = at_batch(columns(catalog, "qwen3-14b", "fp8", "h100-sxm5-80gb"), 40.0)
     assert closed["queue_utilisation_ratio"] == 0

@@ -48,7 +48,8 @@ def test_a_simulated_step_takes_what_the_formula_says(feasible: Any) -> None:
         table = float(np.interp(batch, np.arange(len(step.decode_ms)), step.decode_ms))
         assert table == pytest.approx(row["step_ms"], rel=1e-9 if batch.is_integer() else 5e-3)
         prompt = row["input_mean_tokens"]
-        spent = step.prefill_ms_per_token * prompt + step.prefill_ms_per_token_squared * prompt**2
+        squares = prompt**2 + row["input_deviation_tokens"] ** 2  # the mean of squares, not the square of the mean
+        spent = step.prefill_ms_per_token * prompt + step.prefill_ms_per_token_squared * squares
         assert spent == pytest.approx(row["prefill_ms"], rel=1e-9)
 
 

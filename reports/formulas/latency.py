@@ -3,16 +3,17 @@
 Percentiles are closed forms, so that every candidate has them; the short list is simulated as well.
 
 * Open loop: the number of requests that run is taken as normal about its mean, with the variance of independent answers
-  under arrivals of squared coefficient of variation ca²: B (1 + ca²) / 2 (Poisson arrivals: B). Both queues before the
-  first token (``waiting.py``) have an exponential tail.
+  under arrivals of squared coefficient of variation ca²: B (1 + ca²) / 2 (Poisson arrivals: B). Before the first token
+  (``waiting.py``) a long prompt, a step that has just begun, the prompts of the same step and the wait for a place (both
+  with an exponential tail) are late together: their sum, since with heavy tails one of them alone makes a late token.
 * Closed loop (steady, staggered): the number that runs does not vary; the prompts that stall an answer do when lengths
   do. The mean wait was fitted on measured servers, its tail is taken as exponential.
 * Burst: all start together, and a request's place in the order is uniform.
 
-Not valid near utilisation 1, for a handful of requests (normal, exponential), where a few answers are so long that they
-fill the memory (heavier tails), and where arrivals depend on each other for longer than an answer takes. A median is
-answered with the mean, which is not below it. Parts that are late together are added as if independent: the root of
-the sum of their squares.
+Not valid near utilisation 1, for a handful of requests (normal, exponential), where memory holds few requests of very
+different lengths (those that are put back are computed again; docs/SIMULATION.md has figures), and where arrivals depend on each other for longer than an answer takes. A median is
+answered with the mean, which is not below it. Elsewhere parts that are late are added as if independent: the root of the
+sum of their squares.
 """
 
 from __future__ import annotations
@@ -26,22 +27,26 @@ from reports.formulas.meta import formula
 _QUEUE = ("sakasegawa-1977", "allen-1990")
 
 
-@formula(unit="ms", label="Queue at the percentile of the TTFT target", symbol="Q", sources=_QUEUE)
+@formula(unit="ms", label="More wait than the mean, at the percentile of the TTFT target", symbol="X", sources=_QUEUE)
 def ttft_queue_ms(
     closed_loop_flag: Any,
     closed_wait_ms: Any,
     ttft_target_tail_share: Any,
-    prefill_wait_ratio: Any,
-    prefill_wait_ms: Any,
+    prefill_deviation_ms: Any,
+    clump_wait_ms: Any,
     place_wait_ratio: Any,
     place_wait_ms: Any,
 ) -> Any:
-    """An exponential tail above the probability to wait at all; both queues late together."""
-    return np.where(
-        closed_loop_flag > 0,
-        closed_wait_ms * np.log(1 / ttft_target_tail_share),
-        np.log(np.maximum(prefill_wait_ratio / ttft_target_tail_share, 1)) * prefill_wait_ms
-        + np.log(np.maximum(place_wait_ratio / ttft_target_tail_share, 1)) * place_wait_ms,
+    """Exponential tails: of the prompts in the same step by their deviation, of the wait for a place above the
+    probability to wait at all; both late together."""
+    return np.maximum(
+        np.where(
+            closed_loop_flag > 0,
+            closed_wait_ms * (np.log(1 / ttft_target_tail_share) - 1),
+            np.sqrt(prefill_deviation_ms**2 + clump_wait_ms**2) * np.maximum(np.log(1 / ttft_target_tail_share) - 1, 0)
+            + (np.log(np.maximum(place_wait_ratio / ttft_target_tail_share, 1)) - place_wait_ratio) * place_wait_ms,
+        ),
+        0,
     )
 
 
@@ -53,26 +58,22 @@ def ttft_tail_ms(
     burst_wait_ms: Any,
     ttft_target_tail_share: Any,
     closed_loop_flag: Any,
-    closed_ttft_ms: Any,
-    closed_wait_ms: Any,
-    unqueued_ttft_ms: Any,
-    prefill_tail_ms: Any,
-    weights_read_ms: Any,
-    prefill_ms: Any,
+    gated_step_ms: Any,
+    prompt_excess_ms: Any,
     ttft_queue_ms: Any,
 ) -> Any:
-    """A long prompt or a long queue, in a burst a late place in the order; never below the mean, and the mean itself
-    for a target that is one."""
+    """A long prompt, a long queue, or a step that has just begun, in a burst a late place in the order; never below the
+    mean, and the mean itself for a target that is one."""
     return np.maximum(
         ttft_ms,
         np.where(
             burst_flag > 0,
             burst_base_ms + burst_wait_ms * (1 - ttft_target_tail_share),
-            np.where(closed_loop_flag > 0, closed_ttft_ms - closed_wait_ms, unqueued_ttft_ms)
-            + np.sqrt(
-                np.maximum(np.maximum(prefill_tail_ms, weights_read_ms) - np.maximum(prefill_ms, weights_read_ms), 0)
-                ** 2
-                + ttft_queue_ms**2
+            ttft_ms
+            + np.where(
+                closed_loop_flag > 0,
+                np.sqrt(prompt_excess_ms**2 + ttft_queue_ms**2),
+                prompt_excess_ms + ttft_queue_ms + np.maximum(1 / 2 - ttft_target_tail_share, 0) * gated_step_ms,
             ),
         ),
     )
@@ -157,9 +158,7 @@ def tpot_tail_ms(
             expert_request_ms
             * (
                 crowd_requests
-                + np.minimum(
-                    crowd_requests, experts * (1 - expert_missed_ratio**crowd_requests) * expert_tile_requests
-                )
+                + np.minimum(crowd_requests, experts * (1 - expert_missed_ratio**crowd_requests) * expert_tile_requests)
             ),
         )
         + step_fixed_ms
@@ -228,8 +227,8 @@ def answer_queue_ms(
     answer_target_tail_share: Any,
     closed_loop_flag: Any,
     closed_wait_ms: Any,
-    prefill_wait_ratio: Any,
-    prefill_wait_ms: Any,
+    prefill_deviation_ms: Any,
+    clump_wait_ms: Any,
     place_wait_ratio: Any,
     place_wait_ms: Any,
 ) -> Any:
@@ -241,8 +240,8 @@ def answer_queue_ms(
             np.where(
                 closed_loop_flag > 0,
                 closed_wait_ms * (np.log(1 / answer_target_tail_share) - 1),
-                (np.log(np.maximum(prefill_wait_ratio / answer_target_tail_share, 1)) - prefill_wait_ratio)
-                * prefill_wait_ms
+                np.sqrt(prefill_deviation_ms**2 + clump_wait_ms**2)
+                * np.maximum(np.log(1 / answer_target_tail_share) - 1, 0)
                 + (np.log(np.maximum(place_wait_ratio / answer_target_tail_share, 1)) - place_wait_ratio)
                 * place_wait_ms,
             ),

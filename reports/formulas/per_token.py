@@ -275,6 +275,20 @@ def step_request_ms(
     ) / (pipeline_parallel * data_parallel)
 
 
+@formula(unit="ratio", label="Squared variation of arrivals at one group", symbol="c_{a,g}^2", sources=("whitt-1983",))
+def group_arrival_scv(interarrival_scv: Any, replicas: Any, data_parallel: Any, pipeline_parallel: Any) -> Any:
+    """A stream that is split over several is nearer to a random one, each with its share."""
+    return 1 + (interarrival_scv - 1) / (replicas * data_parallel * pipeline_parallel)
+
+
+@formula(
+    unit="ratio", label="Squared variation of arrivals and prompts", symbol="c_a^2 + c_p^2", sources=("allen-1990",)
+)
+def prompt_variation_ratio(group_arrival_scv: Any, input_deviation_tokens: Any, input_mean_tokens: Any) -> Any:
+    """Of arrivals at one group, and of the lengths of prompts."""
+    return group_arrival_scv + (input_deviation_tokens / input_mean_tokens) ** 2
+
+
 FORMULAS = (
     dense_read_ms,
     dense_token_ms,
@@ -293,4 +307,6 @@ FORMULAS = (
     expert_missed_ratio,
     step_fixed_ms,
     step_request_ms,
+    group_arrival_scv,
+    prompt_variation_ratio,
 )

@@ -165,10 +165,22 @@ def prefill_attention_tflop(
 
 @formula(unit="ms", label="Attention of one prefill", symbol="t_{pa}", sources=("roofline-note",))
 def prefill_attention_ms(
-    prefill_attention_tflop: Any, peak_16bit_tflops: Any, mfu_prefill: Any, tensor_parallel: Any
+    prefill_attention_tflop: Any,
+    sparse_layers: Any,
+    input_deviation_tokens: Any,
+    input_mean_tokens: Any,
+    peak_16bit_tflops: Any,
+    mfu_prefill: Any,
+    tensor_parallel: Any,
 ) -> Any:
-    """The part that grows with the square of the prompt, at the prefill efficiency."""
-    return MS_PER_S * prefill_attention_tflop / (peak_16bit_tflops * mfu_prefill * tensor_parallel)
+    """The part that grows with the square of the prompt, at the prefill efficiency: the mean of squares is the square
+    of the mean, and that of the deviation."""
+    return (
+        MS_PER_S
+        * prefill_attention_tflop
+        * np.where(sparse_layers > 0, 1, 1 + (input_deviation_tokens / input_mean_tokens) ** 2)
+        / (peak_16bit_tflops * mfu_prefill * tensor_parallel)
+    )
 
 
 @formula(unit="ms", label="Prefill of one prompt", symbol="t_{pre}", sources=("roofline-note",))
@@ -204,18 +216,35 @@ def prefill_ms(
 
 @formula(unit="ms", label="Prefill of a long prompt", symbol="t_{pre,q}", sources=("roofline-note",))
 def prefill_tail_ms(
-    prefill_ms: Any, prefill_attention_ms: Any, input_tail_tokens: Any, input_mean_tokens: Any, sparse_layers: Any
+    prefill_ms: Any,
+    prefill_attention_ms: Any,
+    input_tail_tokens: Any,
+    input_mean_tokens: Any,
+    input_deviation_tokens: Any,
+    sparse_layers: Any,
 ) -> Any:
     """One prompt at the percentile that the target for the first token names: in proportion, its attention by the
     square. The mean prompt where the target is a mean."""
-    return (
+    return np.maximum(
         input_tail_tokens
         / input_mean_tokens
         * (
             prefill_ms
-            + np.where(sparse_layers > 0, 0, input_tail_tokens / input_mean_tokens - 1) * prefill_attention_ms
-        )
+            + np.where(
+                sparse_layers > 0,
+                0,
+                input_tail_tokens / input_mean_tokens / (1 + (input_deviation_tokens / input_mean_tokens) ** 2) - 1,
+            )
+            * prefill_attention_ms
+        ),
+        prefill_ms,
     )
+
+
+@formula(unit="ms", label="A long prompt beyond the mean one", symbol="X_{pre}", sources=("roofline-note",))
+def prompt_excess_ms(prefill_tail_ms: Any, weights_read_ms: Any, prefill_ms: Any) -> Any:
+    """At the percentile that the target for the first token names; a prompt takes at least one read of the weights."""
+    return np.maximum(prefill_tail_ms, weights_read_ms) - np.maximum(prefill_ms, weights_read_ms)
 
 
 @formula(unit="ms", label="Stall of the others by one prefill", symbol="t_{stall}", sources=("roofline-note",))
@@ -281,6 +310,7 @@ FORMULAS = (
     prefill_attention_ms,
     prefill_ms,
     prefill_tail_ms,
+    prompt_excess_ms,
     stall_ms,
     kv_read_gb,
     decode_attention_tflop,
