@@ -2,18 +2,19 @@
 
 Percentiles are closed forms, so that every candidate has them; the short list is simulated as well.
 
-* Open loop: the number of requests that run is taken as normal about its mean, with the variance of independent answers
-  under arrivals of squared coefficient of variation ca²: B (1 + ca²) / 2 (Poisson arrivals: B). Before the first token
-  (``waiting.py``) a long prompt, a step that has just begun, the prompts of the same step and the wait for a place (both
-  with an exponential tail) are late together: their sum, since with heavy tails one of them alone makes a late token.
+* Open loop: the number of requests that run is taken as normal about its mean, with the variance of independent
+  answers under arrivals of squared coefficient of variation ca²: B (1 + ca²) / 2 (Poisson arrivals: B). Before the
+  first token (``waiting.py``) a long prompt, a step that has just begun, the prompts of the same step and the wait
+  for a place (both with an exponential tail) are late together: their sum, since with heavy tails one of them alone
+  makes a late token.
 * Closed loop (steady, staggered): the number that runs does not vary; the prompts that stall an answer do when lengths
   do. The mean wait was fitted on measured servers, its tail is taken as exponential.
 * Burst: all start together, and a request's place in the order is uniform.
 
 Not valid near utilisation 1, for a handful of requests (normal, exponential), where memory holds few requests of very
-different lengths (those that are put back are computed again; docs/SIMULATION.md has figures), and where arrivals depend on each other for longer than an answer takes. A median is
-answered with the mean, which is not below it. Elsewhere parts that are late are added as if independent: the root of the
-sum of their squares.
+different lengths (those that are put back are computed again; docs/SIMULATION.md has figures), and where arrivals
+depend on each other for longer than an answer takes. A median is answered with the mean, which is not below it.
+Elsewhere parts that are late are added as if independent: the root of the sum of their squares.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ requests that run / time each runs (Little's law), where each runs among all oth
   load lengthens it, the closer the replica is to the most it ever serves: **processor sharing**, q = share of the
   running time that the others cause. With c places the utilisation is rho = B / c + q (1 - (B + 1) / c), the arrivals
   over those that all places together serve. The probability to wait is that of many servers (Halfin-Whitt 1981), with
-  the deviation of a shared server, the root of c (1 + ca2) / 2 / (1 - q); those that wait do so as Allen-Cunneen has it.
+  the deviation of a shared server, the root of c (1 + ca2) / 2 / (1 - q); those who wait do so by Allen-Cunneen.
 
 ca2, cp2: squared coefficients of variation of arrivals and of prompts. 1 - rho never falls below 1 -
 ``utilisation_cap``: nearer to 1 no closed form holds; nor does it where memory holds few requests of very different
