@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from openpyxl import load_workbook
 from test_cost import ONE_PER_CENT_A_MONTH, priced
 from test_hourly import SIZES, WEEK
 
@@ -19,6 +20,7 @@ from reports.cost.lines import COLUMNS
 from reports.cost.timeline import evaluate
 from reports.outputs import summary
 from reports.pipeline import evaluate as evaluate_scenario
+from reports.render import workbook
 from reports.run import Run
 from reports.scenario.read import read_scenario
 
@@ -66,6 +68,15 @@ def test_every_amount_is_its_quantity_times_its_price(run: Run) -> None:
         lines["amount"].abs().to_numpy(), rel=1e-9
     )
     assert (lines["source"] != "").all()
+
+
+def test_every_break_even_is_put_back_in_the_checks(run: Run, tmp_path: Path) -> None:
+    workbook.write(run, tmp_path / "workbook.xlsx")
+    rows = list(load_workbook(tmp_path / "workbook.xlsx", data_only=True)["Checks"].iter_rows(values_only=True))
+    ties = [row for row in rows if "put back" in str(row[0]) and row[4]]
+    capex = run.shortlist["capex_amount"].max()
+    assert len(ties) == 3 * len(run.shortlist)
+    assert all(row[4] == "holds" and abs(row[2] - row[3]) <= 1e-6 * capex for row in ties)
 
 
 def case(**change: Any) -> tuple[dict[str, Any], pd.DataFrame]:

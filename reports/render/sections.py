@@ -264,6 +264,7 @@ def ways(document: Document) -> Row:
     return {
         "table": table,
         "sentences": view_ways.sentences(words, winners),
+        "books": view_ways.books(words, winners),
         "flat": "" if len(words.run.load) else flat,
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports.cost.ways import API, HYBRID, LABELS
+from reports.cost.ways import API, BUY, HYBRID, LABELS, LEASE, LOAN
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -46,6 +46,38 @@ def sentences(words: Wording, winners: list[Row]) -> list[str]:
         ways = frame[(frame["service"] == row["service"]) & (frame["option_id"].isin([row["option_id"], ""]))]
         by_way = ways.set_index("way")
         said += [text for text in (_hybrid(words, row, by_way), _api(words, row, by_way)) if text]
+    return said
+
+
+FIRST_YEAR = 12
+
+
+def books(words: Wording, winners: list[Row]) -> list[str]:
+    """What the books show of a winner's first year, and the lease liability where the rent may be a lease."""
+    lines = words.run.cost_lines
+    year = lines[(lines["view"] == "pnl") & (lines["month"] <= FIRST_YEAR)]
+    said = []
+    for row in winners:
+        own = year[year["candidate_id"] == row["candidate_id"]].groupby("option")["amount"].sum().to_dict()
+        if {BUY, LOAN, LEASE} <= set(own):
+            said.append(
+                words.translate(
+                    "{service}: the first year costs {buy} when owned (running cost and depreciation), {loan} on a "
+                    "loan, {lease} leased (right of use and interest, IFRS 16).",
+                    service=words.service(row["service"]), buy=words.amount(-own[BUY]), loan=words.amount(-own[LOAN]),
+                    lease=words.amount(-own[LEASE]),
+                )
+            )  # fmt: skip
+        liability = finite(row.get("initial_liability_amount"))
+        if liability:
+            said.append(
+                words.translate(
+                    "{service}: the rent binds for {months}; if it is of identified servers and longer than twelve "
+                    "months, IFRS 16 shows a liability of {liability} on the first day.",
+                    service=words.service(row["service"]), months=words.months(row["rent_term_months"]),
+                    liability=words.amount(liability),
+                )
+            )  # fmt: skip
     return said
 
 

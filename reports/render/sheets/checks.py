@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from reports.constants import HOURS_PER_DAY
 from reports.constraints import CONSTRAINTS
 from reports.cost.blocks import CASHFLOW, MONTH
 from reports.cost.lines import EVERY_MONTH, LINES
@@ -26,7 +27,7 @@ def declare(book: Book) -> Sheet:
     """One row a check; the verdict counts the failures and the error cells."""
     _ = book.translate
     planned = (*plan_checks.card_count(book), *plan_checks.months(book), *fleet.checks(book), *variance.checks(book))
-    checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_answers(book), *_errors(book)]
+    checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_ties(book), *_answers(book), *_errors(book)]
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
     head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
     looks = {3: "head number", 4: "head number"}
@@ -89,6 +90,8 @@ def _verdict(book: Book, count: int) -> Iterator[Row]:
     yield Row({1: Cell(_("In words")), 2: Cell(words, "formula text", COUNT, ("checks", "overall"))})
     tolerance = Cell(TOLERANCE, "formula text", GENERAL, ("checks", "tolerance"))
     yield Row({1: Cell(_("Relative error allowed")), 2: tolerance})
+    capex = Cell(CAPEX_ERROR, "formula text", GENERAL, ("checks", "capex tolerance"))
+    yield Row({1: Cell(_("Allowed where a break-even is put back, share of the outlay")), 2: capex})
 
 
 def _close(left: Live, right: Live) -> Live:
@@ -175,6 +178,45 @@ def _money(book: Book) -> Iterator[Check]:
             gain = Call("-", cash("buy_cumulative_amount", last), cash("rent_cumulative_amount", last))
             yield (group, N_("A break-even is found whenever owning ends cheaper"), of, month, gain,
                    Call("OR", Call("ISNUMBER", month), Call("<=", gain, 0)))  # fmt: skip
+
+
+CAPEX_ERROR = 1e-6
+"""Of the outlay: what a break-even that is put back may leave between renting and owning."""
+
+
+def _ties(book: Book) -> Iterator[Check]:
+    """Each continuous break-even put back into the present costs: renting and owning must then cost the same."""
+    group = N_("Money")
+    last = int(book.run.timelines[MONTH].max()) if len(book.run.timelines) else 0
+    for option in book.options:
+        if option["break_even_code"] == NOT_COMPARED:
+            continue
+        of = f"{book.service(str(option['service']))} · {book.label(option)}"
+
+        def at(column: str, option: dict[str, Any] = option) -> Live:
+            return Ref(calculation.anchor(option, column))
+
+        rent, buy = at("rent_present_cost_amount"), at("buy_present_cost_amount")
+        allowed = Call("*", Ref(("checks", "capex tolerance"), "both"), at("capex_amount"))
+        extras = at("rent_extras_amount_per_month")
+        moved = Call("/", at("break_even_price_per_card_hour"), at("rent_price_per_card_hour"))
+        month = Call("+", Call("*", Call("-", at("rent_total_amount_per_month"), extras), moved), extras)
+        at_price = Call("*", month, at("rent_annuity_factor"))
+        at_hours = Call("/", Call("*", rent, at("break_even_hours_per_day")), int(HOURS_PER_DAY))
+        more = Call("-", at("break_even_residual_share"), at("residual_share"))
+        left = Call(
+            "*", Call("*", more, at("hardware_amount")), Ref(cost_by_month.anchor(option, "discount_factor", last))
+        )
+        for words, first, second in (
+            (N_("The rent at which both cost the same, put back, leaves no difference"), at_price, buy),
+            (N_("The hours a day at which both cost the same, put back, leave no difference"), at_hours, buy),
+            (
+                N_("The value left at which both cost the same, put back, leaves no difference"),
+                Call("-", buy, left),
+                rent,
+            ),
+        ):
+            yield group, words, of, first, second, Call("<=", Call("ABS", Call("-", first, second)), allowed)
 
 
 def _lines(way: str, at: Callable[[str], Live], cash: Callable[[str, str], Live]) -> Live:

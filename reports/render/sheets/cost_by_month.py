@@ -59,6 +59,7 @@ def cumulative_chart(book: Book, option: dict[str, Any], width_cm: float = 26) -
     """Rent against buy, both discounted and added up; costs fall below the axis."""
     _ = book.translate
     name = f"{book.service(str(option['service']))}, {book.gpu(option)}"
+
     def line(column: str, title: str, colour: str) -> Series:
         return Series(_(title), anchor(option, column, 0), anchor(option, column, _horizon(book)), colour)
 
@@ -150,7 +151,8 @@ def _result(book: Book, row: CashRow, option: dict[str, Any], last: int) -> obje
     value = float(option[row.column])
     never = row.column in ("break_even_month", "payback_month") and option["break_even_code"] != NOT_COMPARED
     if np.isnan(value) and not never:
-        return value
+        compared = option["break_even_code"] != NOT_COMPARED
+        return book.translate("none, or several") if row.column == "incremental_irr_rate" and compared else value
     assert row.aggregate is not None
     rows = tuple((anchor(option, name, 0),) * 2 + (anchor(option, name, last),) for name in row.reads)
     return Aggregated(row.aggregate, rows, value, book.translate("never") if never else "")
