@@ -211,6 +211,7 @@ app.command()(cli_machine.probe)
 app.command()(cli_history.diff)
 app.command()(cli_history.actuals)
 catalog_app.command("add-prices")(cli_prices.add_prices)
+catalog_app.command("pin")(cli_prices.pin)
 
 
 @catalog_app.command("list")

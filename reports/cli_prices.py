@@ -35,3 +35,21 @@ def add_prices(
     elif not quiet:
         print("\n".join([*preview.head(rows), "", table(preview.records(rows)), "", *preview.tail(rows)]).rstrip())
         print(f"\nwritten into {out}; use it with --catalog {out}" if write else "\nnothing is written; add --write")
+
+
+def pin(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file.", show_default=False)],
+    catalog: Catalogs = None,
+    as_json: Json = False,
+) -> None:
+    """Print the lines that pin a scenario to today's price book, up to the scenario's day."""
+    from reports.pricebook.pin import state
+    from reports.scenario.read import read_scenario
+
+    book = opened(catalog)
+    found = state(book, read_scenario(scenario, book).as_of)
+    if as_json:
+        print(as_json_text({"as_of": found.as_of.isoformat(), "sha256": found.sha256, "rows": found.rows}))
+        return
+    rows = ", ".join(f"{name}: {count}" for name, count in found.rows.items())
+    print(f"prices:\n  pin:\n    as_of: {found.as_of}\n    sha256: {found.sha256}\n    rows: {{{rows}}}")

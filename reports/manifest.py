@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from reports.pricebook.pin import state
 from reports.run import Run
 from reports.writing import write_atomically
 
@@ -34,6 +35,7 @@ def manifest(run: Run, folder: Path) -> dict[str, Any]:
             "files": [{"path": path, "sha256": digest} for path, digest in scenario.files],
             "changes": [{"path": path, "old": old, "new": new} for path, old, new in scenario.changes],
         },
+        "prices": _prices(run),
         "catalog": {
             "overlays": list(catalog.overlays),
             "files": [{"path": path, "sha256": digest} for path, digest in catalog.files],
@@ -45,6 +47,13 @@ def manifest(run: Run, folder: Path) -> dict[str, Any]:
             if path.is_file() and path.name != NAME and not path.name.startswith(".")
         ],
     }
+
+
+def _prices(run: Run) -> dict[str, Any]:
+    """The state of the price book, as a scenario pins it."""
+    pin = run.scenario.prices.pin
+    found = state(run.catalog, pin.as_of if pin else run.scenario.as_of)
+    return {"as_of": found.as_of.isoformat(), "sha256": found.sha256, "rows": found.rows, "pinned": pin is not None}
 
 
 def program_version() -> str:

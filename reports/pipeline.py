@@ -30,6 +30,7 @@ from reports.history.stage import compared, find_earlier, what_happened
 from reports.matrix import expand
 from reports.methods import METHODS
 from reports.plan import delivery, growth, outlook, pools, spares, switches
+from reports.pricebook.pin import pinned
 from reports.run import Run
 from reports.scenario.read import read_scenario
 from reports.scenario.schema import Scenario
@@ -65,6 +66,7 @@ STAGES: tuple[Stage, ...] = (
 
 def evaluate(scenario: Scenario, catalog: Catalog) -> Run:
     """Every computing stage, in order. Raises InputError when a price or rate the scenario needs is missing."""
+    catalog = pinned(scenario, catalog)
     spaces = [expand(scenario, catalog, METHODS[name]) for name in scenario.methods]
     evaluated = [
         evaluate_space(space, METHODS[name], later=LATER) for space, name in zip(spaces, scenario.methods, strict=True)

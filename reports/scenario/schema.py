@@ -73,6 +73,19 @@ class RuleOfThumb(Strict):
     """Which length of a request fills the KV cache."""
 
 
+class PricePin(Strict):
+    """One state of the price book, as ``gpubook catalog pin`` prints it."""
+
+    as_of: datetime.date
+    """Rows dated later are not used."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="64 hexadecimal digits")]
+    """Of all rows up to that day; another one stops the build."""
+    rows: dict[Literal["rental", "purchase", "api", "exchange"], Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict
+    )
+    """How many rows each table had: says what changed."""
+
+
 class Prices(Strict):
     """Which prices are eligible, and which state of the price book they come from."""
 
@@ -87,6 +100,8 @@ class Prices(Strict):
     """Whether offers of marketplaces (single cards of private owners) are eligible."""
     terms: tuple[str, ...] = ()
     """on-demand, spot, reserved-1m, reserved-1y, …; default: every term of the price book but spot."""
+    pin: PricePin | None = None
+    """The state of the price book this report is made from; default: all rows up to as_of."""
     longer_than_horizon: bool = False
     """Whether offers that bind for longer than the horizon are eligible."""
     data_residency: Literal["china", "us", "eu"] | None = None
