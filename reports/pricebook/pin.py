@@ -48,10 +48,11 @@ def pinned(scenario: Scenario, catalog: Catalog) -> Catalog:
         return catalog
     found = state(catalog, pin.as_of)
     if found.sha256 != pin.sha256:
+        moved = _changed({str(name): count for name, count in pin.rows.items()}, found.rows)
         raise InputError(
-            Problem(f"{scenario.name}.yaml", f"the price book up to {pin.as_of} is another than the pinned one: "
-                    f"{_changed({str(name): count for name, count in pin.rows.items()}, found.rows)}", where="prices.pin.sha256", read=found.sha256,
-                    expected=pin.sha256, hint="build with the catalogs of then, or pin anew: gpubook catalog pin")
+            Problem(f"{scenario.name}.yaml", f"the price book up to {pin.as_of} is not the pinned one: {moved}",
+                    where="prices.pin.sha256", read=found.sha256, expected=pin.sha256,
+                    hint="build with the catalogs of then, or pin anew: gpubook catalog pin")
         )  # fmt: skip
     return replace(catalog, **{name: _until(getattr(catalog, name), pin.as_of) for name in PINNED})
 
