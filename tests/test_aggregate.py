@@ -19,6 +19,7 @@ from reports.formulas.aggregate import (
     lookup,
     npv,
     previous,
+    renewed,
     total,
 )
 
@@ -72,12 +73,18 @@ def test_a_row_looked_at_later_and_earlier() -> None:
     assert np.isnan(ahead([[1, 2]], [[np.nan]])).all()
 
 
+def test_orders_come_again_after_every_life() -> None:
+    # a life of two months: month 4 sees its own order and those of months 2 and 0; a life of three: 4 and 1
+    assert renewed([[1, 0, 10, 0, 100]], [[2]]).tolist() == [[1, 0, 11, 0, 111]]
+    assert renewed([[1, 2, 4, 8, 16]], [[3]]).tolist() == [[1, 2, 4, 9, 18]]
+
+
 @pytest.mark.parametrize("aggregate", AGGREGATES, ids=lambda each: each.name)
 def test_every_aggregate_has_all_its_forms(aggregate) -> None:
     used = set(re.findall(r"\{(\w+)\}", aggregate.excel))
     assert used <= {"row", "row2", "row3", "first", "here", "key", "lag"}
     assert aggregate.along == ("here" in used)
-    allowed = {"SUM", "SUMPRODUCT", "INDEX", "MATCH", "MAX", "MIN", "COUNT", "IF", "IRR"}
+    allowed = {"SUM", "SUMPRODUCT", "INDEX", "MATCH", "MAX", "MIN", "COUNT", "IF", "IRR", "MOD", "COLUMN"}
     assert set(re.findall(r"([A-Z]{2,})\(", aggregate.excel)) <= allowed
     assert aggregate.latex
     assert aggregate.doc

@@ -58,7 +58,7 @@ CHAINS: dict[str, tuple[Block, ...]] = {
 """Every chain of formulas that the program evaluates, in reading order."""
 
 
-PLAN = (*rows.TIMELINE, *rows.RESULTS)
+PLAN = (*rows.TIMELINE, *rows.RESULTS, *rows.COMPARED, *rows.COMPARED_RESULTS)
 """The growth timeline and what is drawn from it."""
 
 

@@ -16,6 +16,9 @@ from reports.cost.room import refuse
 from reports.fleet import given
 from reports.fleet.plan import LATER, NO_OPTION, PLAN, PRESENT_ONLY, stage
 from reports.fleet.sources import _machines, sources
+from reports.render import view_growth
+from reports.render.i18n import translator
+from reports.render.wording import Wording
 from reports.run import Run
 
 TEXT = """\
@@ -307,3 +310,21 @@ def test_an_option_that_cannot_be_powered_is_rented(catalog: Catalog, tmp_path: 
     assert able["buy_equivalent_amount_per_month"].isna().all()
     assert set(found.winners()["way"]) == {"rent"}
     assert found.winners()["monthly_cost_amount"].notna().all()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_growth_page_says_where_the_plan_uses_other_cards(run: Run, language: str) -> None:
+    """As it is, and with every use of the plan put on a card that no winner has."""
+    translate = translator(language)
+    for fleet in (run.fleet, run.fleet.assign(gpu="b300")):
+        said = view_growth.alone(Wording(replace(run, fleet=fleet), language, translate),
+                                 run.winners().to_dict("records"))  # fmt: skip
+        for row in run.winners().to_dict("records"):
+            used = of(fleet)[(of(fleet)["service"] == row["service"]) & (of(fleet)["cards"] > 0)]
+            other = len(used) > 0 and set(used["gpu"]) != {row["gpu"]}
+            name = {"en": f"{row['service']}: ", "zh": f"{row['service']}\uff1a"}[language]
+            assert (name in said) == other, said
+            if other:
+                numbers = [f"{row['sized_cards']:g} ×", *(f"{n:g} ×" for n in used.groupby("gpu")["cards"].sum())]
+                assert all(number in said for number in numbers), said
+    translate.require_complete()

@@ -126,3 +126,72 @@ def test_whole_servers_hold_whole_units_only() -> None:
     assert timeline["month_servers"].tolist() == [2, 2]
     assert timeline["bridge_cards"].sum() == 0
     assert timeline["idle_cards"].tolist() == [4, 4]
+
+
+MONEY: dict[str, Any] = {
+    # rent: eight cards of a server at 10,000 a month and server; owning: 300,000 a server, running 1,000 a month
+    "rent_total_amount_per_month": 40_000.0, "rented_cards": 32.0, "running_amount_per_month": 4_000.0,
+    "hardware_amount": 1_200_000.0, "residual_share": 0.5, "service_life_months": 60.0, "rent_move_ratio": 1.0,
+    "monthly_discount_rate": 0.0, "lead_time_weeks": 0.0,
+}  # fmt: skip
+
+
+def compared(listed: list[float], **changes: Any) -> tuple[pd.DataFrame, pd.Series]:
+    """The timeline with rent against buy, nothing at hand today."""
+    horizon = len(listed) - 1.0
+    stated = MONEY | {"horizon_months": horizon, "annuity_factor": horizon} | changes
+    fleet = stated.pop("fleet", 0.0)
+    ready = growth.with_order_flag(spares.size(pd.DataFrame([option(**stated)])))
+    at_hand = np.broadcast_to(np.asarray(fleet, dtype=float), (1, len(listed)))
+    timeline, results = growth.evaluate(ready, np.array([listed], dtype=float), at_hand, compared=True)
+    return timeline.set_index(MONTH), results.iloc[0]
+
+
+def test_both_ways_follow_the_demand() -> None:
+    """Four servers, a fifth from month 2, four months in all.
+
+    Rent: 40,000 for each of the months 0 and 1, 50,000 for 2 and 3, each paid a month later: 180,000. Buy: 1,200,000 on
+    day 0, 300,000 in month 2; running 4,000, 4,000, 5,000, 5,000; left at the end: half of 1,200,000 for the servers of
+    four months, three quarters of 300,000 for the one of two. 1,500,000 + 18,000 - 600,000 - 225,000 = 693,000.
+    """
+    timeline, results = compared([1.0, 1.0, 1.25, 1.25, 1.25])
+    assert timeline["growing_rent_cash_amount"].tolist() == [0, -40_000, -40_000, -50_000, -50_000]
+    assert timeline["growing_buy_cash_amount"].tolist() == [-1_200_000, -4_000, -304_000, -5_000, 820_000]
+    assert results["growing_rent_npv_amount"] == -180_000
+    assert results["growing_buy_npv_amount"] == -693_000
+    assert results["growing_rent_equivalent_amount_per_month"] == 45_000
+    assert results["growing_buy_equivalent_amount_per_month"] == 173_250
+    assert np.isnan(results["growing_break_even_month"])
+
+
+def test_the_bridge_is_rented_while_orders_are_on_their_way() -> None:
+    """Two months of lead time (8 weeks): four servers rented for months 0 and 1, owned for 2 and 3. What month 4 would
+    need is after the end, and is not ordered."""
+    timeline, results = compared([1.0, 1.0, 1.0, 1.0, 2.0], lead_time_weeks=8.0)
+    assert timeline["bought_servers"].tolist() == [4, 0, 0, 0, 0]
+    assert timeline["growing_bridge_cash_amount"].tolist() == [0, -40_000, -40_000, 0, 0]
+    assert timeline["growing_running_cash_amount"].tolist() == [0, 0, 0, -4_000, -4_000]
+    # two months old out of four: three quarters of 1,200,000 are left
+    assert timeline["growing_buy_cash_amount"].tolist() == [-1_200_000, -40_000, -40_000, -4_000, 896_000]
+    assert results["growing_rent_npv_amount"] == -160_000
+
+
+def test_what_is_there_costs_neither_way_and_is_replaced_after_its_life() -> None:
+    """Three of four servers are there; the fourth is bought in month 0 and, with a life of two months, again in 2; what
+    falls on the end of the horizon is not bought any more."""
+    timeline, _ = compared([1.0] * 5, fleet=3.0, service_life_months=2.0)
+    assert timeline["growing_capex_cash_amount"].tolist() == [-300_000, 0, -300_000, 0, 0]
+    assert timeline["growing_rent_cash_amount"].tolist() == [0, -10_000, -10_000, -10_000, -10_000]
+
+
+@pytest.mark.parametrize("way", ["rent", "buy"])
+def test_the_comparison_does_not_depend_on_the_way_recommended(way: str) -> None:
+    _, results = compared([1.0, 1.0, 1.25, 1.25, 1.25], way=way)
+    assert results["growing_buy_npv_amount"] == -693_000
+
+
+def test_without_an_offer_to_rent_owning_still_has_its_price() -> None:
+    _, results = compared([1.0] * 5, rent_total_amount_per_month=np.nan, rented_cards=np.nan)
+    assert np.isnan(results["growing_rent_npv_amount"])
+    # 1,200,000 and four times 4,000, less half of the price
+    assert results["growing_buy_npv_amount"] == -(1_200_000 + 16_000 - 600_000)

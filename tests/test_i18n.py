@@ -26,7 +26,7 @@ from reports.formulas.meta import info
 from reports.methods import METHODS
 from reports.paths import templates_folder
 from reports.plan import growth, spares
-from reports.plan.rows import RESULTS, TIMELINE
+from reports.plan.rows import COMPARED, COMPARED_RESULTS, RESULTS, TIMELINE
 from reports.render.formats import NOT_AVAILABLE, UNIT_WORDS
 from reports.render.i18n import (
     catalogue,
@@ -52,7 +52,7 @@ def messages(repository: Path) -> set[str]:
             found |= {info(function).label, one_line(info(function).doc)}
     found |= {text for each in spares.PROOF.formulas for text in (info(each).label, one_line(info(each).doc))}
     found |= {block.title for block in (spares.BLOCK, spares.PROOF, growth.BLOCK)}
-    found |= {row.label for row in (*TIMELINE, *RESULTS)}
+    found |= {row.label for row in (*TIMELINE, *RESULTS, *COMPARED, *COMPARED_RESULTS)}
     found |= {leaf.label for leaf in LEAVES}
     found |= {UNIT_WORDS.get(unit, unit) for unit in UNITS} - {""} | {"currency/server"}
     for method in METHODS.values():

@@ -16,7 +16,7 @@ from scenario_text import read
 from reports import pipeline
 from reports.catalog.records import Catalog
 from reports.plan import outlook
-from reports.plan.rows import MONTH, RESULTS, TIMELINE
+from reports.plan.rows import COMPARED, COMPARED_RESULTS, MONTH, NEVER_WHEN_BLANK, RESULTS, TIMELINE
 from reports.render import plan_checks, sheets, workbook
 from reports.render.i18n import translator
 from reports.render.sheet import Book
@@ -147,14 +147,14 @@ def test_an_edit_flows_as_in_a_run_of_the_edited_scenario(
         == books.run.growth["month_availability_spare_units"].tolist()
     )
     changed = 0
-    for row in TIMELINE:
+    for row in (*TIMELINE, *COMPARED):
         if row.source or not solved_alike:
             continue
         expected = edited.growth[row.column].tolist()
         assert after[row.label][: len(expected)] == pytest.approx(expected, rel=1e-9), row.column
         changed += after[row.label] != before[row.label]
-    for row in RESULTS:
-        if solved_alike and row.column != "exhausted_month":
+    for row in (*RESULTS, *COMPARED_RESULTS):
+        if solved_alike and row.column not in NEVER_WHEN_BLANK:
             assert after[row.label][0] == pytest.approx(edited.growth_results[row.column].iloc[0], rel=1e-9), row.label
     assert changed or not solved_alike or name == "repair"
     failing = failing_checks(values(books.recalculated[name]), books.run)

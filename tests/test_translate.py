@@ -18,7 +18,7 @@ from reports.cost.blocks import CASHFLOW, COST_BLOCKS
 from reports.formulas.meta import Formula, ceil, floor, info
 from reports.methods import METHODS
 from reports.plan import growth, spares
-from reports.plan.rows import RESULTS, TIMELINE
+from reports.plan.rows import COMPARED, COMPARED_RESULTS, RESULTS, TIMELINE
 from reports.render.lint import formula_problems
 from reports.render.translate import UntranslatableFormula, to_excel, to_latex, to_latex_numbers
 
@@ -136,7 +136,8 @@ def all_formulas() -> list[Formula]:
     blocks = [block for method in METHODS.values() for block in method.blocks()] + list(COST_BLOCKS)
     blocks += [spares.BLOCK, spares.PROOF, growth.BLOCK]
     found = [each for block in blocks for each in block.formulas]
-    found += [row.formula for row in (*CASHFLOW, *TIMELINE, *RESULTS) if row.formula is not None]
+    rows = (*CASHFLOW, *TIMELINE, *RESULTS, *COMPARED, *COMPARED_RESULTS)
+    found += [row.formula for row in rows if row.formula is not None]
     return list(dict.fromkeys(found))
 
 

@@ -77,6 +77,18 @@ def previous(values: ArrayLike) -> Array:
     return _shifted(row, -np.ones((*row.shape[:-1], 1)), 0.0)
 
 
+def renewed(values: ArrayLike, months: ArrayLike) -> Array:
+    """What a row holds in this month and held a whole number of ``months`` before, added; the row itself where that
+    is not known."""
+    row = np.asarray(values, dtype=float)
+    life = np.broadcast_to(np.asarray(months, dtype=float), (*row.shape[:-1], 1))
+    known = np.where(np.isfinite(life) & (life > 0), life, row.shape[-1])
+    month = np.arange(row.shape[-1], dtype=float)
+    back = month[:, np.newaxis] - month
+    counted = (back >= 0) & (np.mod(back, known[..., np.newaxis]) == 0)
+    return np.sum(np.where(counted, row[..., np.newaxis, :], 0.0), axis=-1)
+
+
 def _shifted(row: Array, months: Array, outside: Array | float) -> Array:
     """Each row moved by its own number of months (the last axis of ``months`` has length 1), NaN where that is NaN."""
     known = np.isfinite(months)
@@ -155,9 +167,13 @@ PREVIOUS = Aggregate(
     "previous", previous, "IF(COUNT({first}:{here})>1,INDEX({row},MAX(COUNT({first}:{here})-1,1)),0)",
     r"{a}_{m-1}", along=True,
 )  # fmt: skip
+RENEWED = Aggregate(
+    "renewed", renewed, "SUMPRODUCT({first}:{here}*(MOD(COLUMN({here})-COLUMN({first}:{here}),{lag})=0))",
+    r"\sum_{k \ge 0} {a}_{m-k{b}}", along=True,
+)  # fmt: skip
 IRR = Aggregate("irr", irr, "IRR({row},0)", r"\mathrm{IRR}({a})")
 
 AGGREGATES: tuple[Aggregate, ...] = (
-    TOTAL, CUMULATIVE_SUM, NPV, FIRST_WHERE, LOOKUP, LARGEST, CUMULATIVE_MAX, AHEAD, BEHIND, PREVIOUS, IRR,
+    TOTAL, CUMULATIVE_SUM, NPV, FIRST_WHERE, LOOKUP, LARGEST, CUMULATIVE_MAX, AHEAD, BEHIND, PREVIOUS, RENEWED, IRR,
 )  # fmt: skip
 """FIRST_WHERE and LOOKUP answer #N/A where NumPy answers NaN: the workbook wraps them in IFERROR with its own words."""

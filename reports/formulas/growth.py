@@ -97,10 +97,16 @@ def budget_servers(
     )
 
 
+@formula(unit="servers", label="Servers to have ordered within the budget", symbol="n_{ord}", sources=_SOURCE)
+def affordable_servers(wanted_servers: Any, budget_servers: Any) -> Any:
+    """What the months within the lead time need, as far as the budget reaches."""
+    return np.minimum(wanted_servers, budget_servers)
+
+
 @formula(unit="servers", label="Servers ordered so far", symbol="O", sources=_SOURCE)
-def ordered_total_servers(order_flag: Any, wanted_servers: Any, budget_servers: Any) -> Any:
-    """What the months within the lead time need, as far as the budget reaches; nothing where all is rented."""
-    return order_flag * np.minimum(wanted_servers, budget_servers)
+def ordered_total_servers(order_flag: Any, affordable_servers: Any) -> Any:
+    """All of them where the card is bought; nothing where all is rented."""
+    return order_flag * affordable_servers
 
 
 @formula(unit="servers", label="Servers ordered", symbol="o", sources=_SOURCE)
@@ -150,6 +156,7 @@ MONTHS = (
     lacking_servers,
     exhausted_flag,
     budget_servers,
+    affordable_servers,
     ordered_total_servers,
     ordered_servers,
     order_amount,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports.cost.quotes import Listed, Warnings
 from reports.formulas.meta import Array
 from reports.plan import growth
 from reports.plan.orders import orders
@@ -18,6 +19,9 @@ from reports.plan.rows import MONTH
 from reports.run import Run
 from reports.scenario.demand import curve_of
 from reports.scenario.schema import Scenario
+
+RENT_LATER = "{services}: buying is cheaper if today's demand stays, renting as it grows; see the section on growth."
+BUY_LATER = "{services}: renting is cheaper if today's demand stays, buying as it grows; see the section on growth."
 
 FLAT_MONTHS = 12
 """How far the timeline looks where no demand grows and no lease ends."""
@@ -27,9 +31,13 @@ MONTHS_OF_A_YEAR = 12
 
 def months_ahead(scenario: Scenario) -> int:
     """The last month of the timeline: the horizon where something changes, a year where nothing does."""
-    leases = any(entry.lease_ends is not None for entry in scenario.fleet)
     horizon = scenario.costs.horizon_months
-    return horizon if grows(scenario) or leases else min(horizon, FLAT_MONTHS)
+    return horizon if changes(scenario) else min(horizon, FLAT_MONTHS)
+
+
+def changes(scenario: Scenario) -> bool:
+    """Whether demand or fleet change over the months, so that rent and buy are compared month by month."""
+    return grows(scenario) or any(entry.lease_ends is not None for entry in scenario.fleet)
 
 
 def grows(scenario: Scenario) -> bool:
@@ -95,10 +103,28 @@ def stage(run: Run) -> Run:
     months = months_ahead(run.scenario)
     listed = np.array([listed_factors(run.scenario, str(name), months) for name in winners["service"]])
     fleet = shares_of_fleet(run.scenario, winners, months)
-    timeline, results = growth.evaluate(winners, listed, fleet)
+    timeline, results = growth.evaluate(winners, listed, fleet, compared=changes(run.scenario))
     timeline.insert(2, "period", [period_of(run.scenario, month) for month in timeline[MONTH]])
     results.insert(0, "option_id", winners["option_id"])
-    return replace(filled, growth=timeline, growth_results=results, orders=orders(winners, timeline))
+    warnings = (*run.warnings, *(turned(winners, results) if len(run.scenario.costs.compare) > 1 else ()))
+    return replace(
+        filled, growth=timeline, growth_results=results, orders=orders(winners, timeline), warnings=warnings
+    )
+
+
+def turned(winners: pd.DataFrame, results: pd.DataFrame) -> Warnings:
+    """Services for which the growth turns the cheaper way round, for the cover; ``results`` has the winners' index."""
+    found: list[tuple[str, dict[str, object]]] = []
+    if "growing_rent_npv_amount" not in results.columns:
+        return ()
+    renting = results["growing_rent_npv_amount"] > results["growing_buy_npv_amount"]
+    buying = results["growing_rent_npv_amount"] < results["growing_buy_npv_amount"]
+    both = np.isfinite(winners["rent_npv_amount"]) & np.isfinite(winners["buy_npv_amount"])
+    for way, other, message in (("buy", renting, RENT_LATER), ("rent", buying, BUY_LATER)):
+        names = winners.loc[both & other & (winners["way"] == way), "service"].astype(str).tolist()
+        if names:
+            found.append((message, {"services": Listed(names)}))
+    return tuple(found)
 
 
 def losses(shortlist: pd.DataFrame) -> pd.DataFrame:

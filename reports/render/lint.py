@@ -22,9 +22,9 @@ MOST_STYLES, MOST_NUMBER_FORMATS = 100, 50
 MOST_ROWS = 1_048_576
 
 FUNCTIONS = frozenset(
-    ("ABS", "AND", "BINOMDIST", "CEILING", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX", "ISERROR",
-     "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "NORMSINV", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT", "IRR",
-     "TEXT")
+    ("ABS", "AND", "BINOMDIST", "CEILING", "COLUMN", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX",
+     "ISERROR", "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "MOD", "NORMSINV", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT",
+     "IRR", "TEXT")
 )  # fmt: skip
 """All of Excel 2010 and before; none is volatile."""
 

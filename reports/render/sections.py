@@ -207,7 +207,7 @@ def growth(document: Document) -> Row:
     if not view_growth.has_outlook(words):
         return {}
     return {
-        "alone": view_growth.alone(words),
+        "alone": view_growth.alone(words, document.winners),
         "figures": view_growth.figures(words, document.winners),
         "orders": view_growth.order_rows(words),
         "left_out": view_growth.left_out(words),

@@ -6,8 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from reports.fleet.plan import PLAN
 from reports.plan import orders as plan
 from reports.plan.outlook import grows, period_of
+from reports.render import growing
 from reports.render.growth_chart import cards_by_month
 from reports.render.wording import Wording, finite
 
@@ -35,14 +37,36 @@ def has_outlook(words: Wording) -> bool:
     return len(words.run.growth) > 0 and (grows(scenario) or any(each.lease_ends for each in scenario.fleet))
 
 
-def alone(words: Wording) -> str:
+def alone(words: Wording, winners: list[Row]) -> str:
     """That services are looked at one by one, where a plan for all of them together stands beside it."""
     if not len(words.run.fleet):
         return ""
-    return words.translate(
-        "Each service by itself, on the card that is recommended for it alone; cards that are there go to the services "
-        "that use that kind, by tier. The fleet plan decides for all services together, for today."
+    return words.joined(
+        words.translate(
+            "Each service by itself, on the card that is recommended for it alone; cards that are there go to the "
+            "services that use that kind, by tier. The fleet plan decides for all services together, for today."
+        ),
+        *_other_cards(words, winners),
     )
+
+
+def _other_cards(words: Wording, winners: list[Row]) -> list[str]:
+    """Services that the fleet plan puts on other cards than the timeline does, with both numbers."""
+    used = words.run.fleet
+    used = used[(used["plan"] == PLAN) & (used["cards"] > 0)]
+    said = []
+    for row in winners:
+        cards = used[used["service"] == row["service"]].groupby("gpu", sort=True)["cards"].sum().to_dict()
+        if cards and set(cards) != {str(row["gpu"])}:
+            said.append(
+                words.translate(
+                    "{service}: {alone} by itself, {together} in the fleet plan, which uses what is there and shared.",
+                    service=words.service(row["service"]),
+                    alone=f"{words.count(row['sized_cards'])} × {words.gpu(row['gpu'])}",
+                    together=words.listed(f"{words.count(n)} × {words.gpu(gpu)}" for gpu, n in cards.items()),
+                )
+            )
+    return said
 
 
 def figures(words: Wording, winners: list[Row]) -> list[dict[str, Any]]:
@@ -127,7 +151,7 @@ def _sentences(words: Wording, row: Row, months: pd.DataFrame, results: Any) -> 
     idle = finite(results["idle_share"])
     if idle and idle >= 0.005:
         said.append(words.translate("{share} of the card-months at hand stand idle.", share=words.percent(idle)))
-    return said
+    return [*said, *growing.sentences(words, row)]
 
 
 def order_rows(words: Wording) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reports.constraints import CONSTRAINTS, applies
 from reports.cost.lines import BUY, LINES, RENT, included, not_included
-from reports.render import charts
+from reports.render import charts, growing
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -23,19 +23,25 @@ def break_even(words: Wording, row: Row, *, short: bool = False) -> str:
 
 
 def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, Any]:
-    """Cumulative discounted cost of renting against buying, for one winner."""
+    """Cumulative discounted cost of renting against buying, for one winner; as its demand grows where it does."""
+    followed = growing.months(words, row)
+    grown = "" if followed is None else "growing_"
     months = words.run.timelines[words.run.timelines["option_id"] == row["option_id"]].sort_values("month")
-    title = _cost_title(words, row)
+    months = months if followed is None else followed
+    title = growing.title(words, row) or _cost_title(words, row)
     lines = []
-    scale = words.scale(value for way in words.ways for value in months[f"{way}_cumulative_amount"])
+    scale = words.scale(value for way in words.ways for value in months[f"{grown}{way}_cumulative_amount"])
     for kind in words.ways:
-        column, name = f"{kind}_cumulative_amount", words.translate("Buy" if kind == "buy" else "Rent")
+        column, name = f"{grown}{kind}_cumulative_amount", words.translate("Buy" if kind == "buy" else "Rent")
         values = [abs(float(value)) / scale.factor for value in months[column]]
         if values and all(finite(value) is not None for value in values):
             lines.append(
                 charts.Line(kind, f"{name} {words.scaled(abs(float(months[column].iloc[-1])), scale)}", values)
             )
-    even = finite(row.get("break_even_month"))
+    even = (
+        finite(row.get("break_even_month")) if followed is None
+        else growing.result(words, row, "growing_break_even_month")
+    )  # fmt: skip
     picture = (
         charts.cumulative_cost(
             title,
@@ -55,7 +61,7 @@ def cost_figure(words: Wording, row: Row, *, small: bool = False) -> dict[str, A
         "title": title,
         "model": words.service(row["service"]),
         "picture": picture,
-        "note": _cost_note(words, row),
+        "note": words.joined(_cost_note(words, row), *growing.sentences(words, row)),
     }
 
 

@@ -6,8 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.columns import LEAF, fact_reference
-from reports.plan.outlook import grows, months_ahead
-from reports.plan.rows import GIVEN, MONTH, RESULTS, ROWS_OF_MONTHS, SOLVED, TIMELINE, PlanRow
+from reports.plan.outlook import changes, grows, months_ahead
+from reports.plan.rows import (
+    COMPARED,
+    COMPARED_RESULTS,
+    GIVEN,
+    MONTH,
+    NEVER_WHEN_BLANK,
+    RESULTS,
+    ROWS_OF_MONTHS,
+    SOLVED,
+    TIMELINE,
+    PlanRow,
+)
 from reports.render.excel_style import BLUE, INK, ORANGE
 from reports.render.formats import FLAG, SERIAL, TEXT, kind_of
 from reports.render.live import Aggregated, Anchor, Call, Live, Ref, Translated
@@ -17,9 +28,17 @@ from reports.render.sheets import calculation
 ORDER = 64
 NAME = N_("Growth")
 LABEL, UNIT, FIRST = 1, 2, 3
-EMPHASISED = frozenset(("month_cards", "ordered_servers", "bridge_cards"))
+EMPHASISED = frozenset(
+    ("month_cards", "ordered_servers", "bridge_cards", "growing_rent_cash_amount", "growing_buy_cash_amount")
+)
 QUIET = frozenset(("ahead_servers", "wanted_servers", "ordered_before_servers", "exhausted_flag"))
 """Rows that are steps on the way."""
+
+COMPARED_NOTE = N_(
+    "All that today's fleet does not cover is rented; or servers are ordered a lead time ahead, and rented until they "
+    "arrive. Today's fleet costs the same either way and is left out. Use is paid at the end of its month, an order on "
+    "its day."
+)
 
 SETTINGS = ("monthly_growth_rate", "growth_saturation_factor", "lead_time_weeks", "order_budget_amount_per_quarter")
 RESULT = "result"
@@ -95,9 +114,16 @@ def _section(book: Book, option: dict[str, Any], columns: int) -> Iterator[Row]:
     )  # fmt: skip
     for row in TIMELINE:
         yield Row(_cells(book, row, option, months, timeline[row.column].to_numpy(dtype=float)))
+    compared = changes(book.run.scenario)
+    if compared:
+        yield gap(6)
+        yield Row({LABEL: Cell(_("Rent against buy as the demand grows"), "strong")})
+        yield Row({LABEL: Cell(_(COMPARED_NOTE), "note")})
+        for row in COMPARED:
+            yield Row(_cells(book, row, option, months, timeline[row.column].to_numpy(dtype=float)))
     yield gap(6)
     results = book.run.growth_results.set_index("option_id").loc[option["option_id"]]
-    for row in RESULTS:
+    for row in (*RESULTS, *(COMPARED_RESULTS if compared else ())):
         cell = Cell(_result(book, row, option, months[-1], float(results[row.column])), "total",
                     kind_of(row.unit, row.column), anchor(option, row.column, RESULT))  # fmt: skip
         yield Row({**_left(book, row.label, row.unit, row.column, "strong"), FIRST: cell})
@@ -159,13 +185,19 @@ def _parameters(row: PlanRow) -> tuple[str, ...]:
 def _result(book: Book, row: PlanRow, option: dict[str, Any], last: int, value: float) -> object:
     if row.aggregate is not None:
         rows = tuple((anchor(option, name, 0),) * 2 + (anchor(option, name, last),) for name in row.reads)
-        never = row.column == "exhausted_month"
+        never = row.column in NEVER_WHEN_BLANK
         if value != value and not never:
             return value
         return Aggregated(row.aggregate, rows, value, book.translate("never") if never else "")
     assert row.formula is not None
     known = dict(zip(_parameters(row), row.reads, strict=True))
-    return Translated(row.formula, lambda parameter: Ref(anchor(option, known[parameter], RESULT)), value)
+
+    def bind(parameter: str) -> Ref:
+        name = known[parameter]
+        drawn = name in {each.column for each in (*RESULTS, *COMPARED_RESULTS)}
+        return Ref(anchor(option, name, RESULT) if drawn else _source(book, option, name))
+
+    return Translated(row.formula, bind, value)
 
 
 def _chart(book: Book, option: dict[str, Any], months: int) -> Chart:
