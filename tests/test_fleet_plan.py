@@ -317,13 +317,12 @@ def test_the_growth_page_says_where_the_plan_uses_other_cards(run: Run, language
     """As it is, and with every use of the plan put on a card that no winner has."""
     translate = translator(language)
     for fleet in (run.fleet, run.fleet.assign(gpu="b300")):
-        said = view_growth.alone(Wording(replace(run, fleet=fleet), language, translate),
-                                 run.winners().to_dict("records"))  # fmt: skip
+        words = Wording(replace(run, fleet=fleet), language, translate)
+        said = view_growth.alone(words, run.winners().to_dict("records"))
         for row in run.winners().to_dict("records"):
             used = of(fleet)[(of(fleet)["service"] == row["service"]) & (of(fleet)["cards"] > 0)]
             other = len(used) > 0 and set(used["gpu"]) != {row["gpu"]}
-            name = {"en": f"{row['service']}: ", "zh": f"{row['service']}\uff1a"}[language]
-            assert (name in said) == other, said
+            assert (words.service(row["service"]) in said) == other, said
             if other:
                 numbers = [f"{row['sized_cards']:g} ×", *(f"{n:g} ×" for n in used.groupby("gpu")["cards"].sum())]
                 assert all(number in said for number in numbers), said

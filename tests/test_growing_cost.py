@@ -13,7 +13,7 @@ from reports import pipeline
 from reports.catalog.records import Catalog
 from reports.cost.quotes import Listed
 from reports.plan import outlook
-from reports.render import growing, view_money
+from reports.render import growing, view_money, view_summary
 from reports.render.i18n import translator
 from reports.render.wording import Wording
 from reports.run import Run
@@ -92,3 +92,11 @@ def test_the_cover_says_when_growth_turns_the_cheaper_way_round() -> None:
     assert outlook.turned(winners, results) == (
         (outlook.RENT_LATER, {"services": Listed(["chat"])}), (outlook.BUY_LATER, {"services": Listed(["code"])}),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "grown"), [(TEXT, False), (GROWS, True)])
+def test_the_recommendation_says_what_growth_makes_of_it(evaluated: Any, text: str, grown: bool) -> None:
+    run = evaluated(text)
+    words = Wording(run, "en", translator("en"))
+    row = dict(run.winners().iloc[0])
+    assert ("As the demand grows, buying" in view_summary.decision(words, row)) == grown

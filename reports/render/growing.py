@@ -57,6 +57,19 @@ def sentences(words: Wording, row: Row) -> list[str]:
     return said
 
 
+def short(words: Wording, row: Row) -> str:
+    """What growth makes of a decision that takes today's demand for every month; empty where nothing grows."""
+    saving = saving_share(words, row) if months(words, row) is not None and words.both_ways else None
+    if saving is None:
+        return ""
+    return words.translate(
+        "As the demand grows, buying saves {share}."
+        if saving > 0
+        else "As the demand grows, buying costs {share} more.",
+        share=words.percent(abs(saving)),
+    )
+
+
 def title(words: Wording, row: Row) -> str:
     """Which way is cheaper as the demand grows; empty where that is not compared."""
     saving = saving_share(words, row) if months(words, row) is not None and words.both_ways else None

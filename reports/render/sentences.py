@@ -58,7 +58,9 @@ def quoted(words: Wording, name: str, value: Any) -> str:
 
 
 def _named(words: Wording, item: str) -> str:
-    """A card, a rental term, or a word that the catalogue of messages may know (regions do, providers need not)."""
+    """A card, a service, a rental term, or a word that the catalogue may know (regions do, providers need not)."""
+    if item in {each.name for each in words.run.scenario.service_axis}:
+        return words.service(item)
     return words.gpu(item) if item in words.run.catalog.gpus else term(words, item)
 
 

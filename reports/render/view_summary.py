@@ -8,7 +8,7 @@ import pandas as pd
 
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
-from reports.render import view_fleet, view_money, view_nearby, view_pool
+from reports.render import growing, view_fleet, view_money, view_nearby, view_pool
 from reports.render.sentences import term, warnings
 from reports.render.wording import Wording, finite
 
@@ -156,7 +156,11 @@ def no_winner(words: Wording) -> str:
 
 
 def decision(words: Wording, row: Row) -> str:
-    """One winner in one sentence."""
+    """One winner in one sentence, for today's demand in every month; and what growth makes of it."""
+    return words.joined(_for_today(words, row), growing.short(words, row))
+
+
+def _for_today(words: Wording, row: Row) -> str:
     saving = finite(row.get("saving_share"))
     values = {
         "model": words.service(row["service"]),
