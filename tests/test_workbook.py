@@ -39,7 +39,7 @@ from reports.scenario.read import read_scenario
 
 SHEETS = [
     "About", "Summary", "Recommendation", "Matrix", "Demand", "Sizing", "Calculation", "Latency", "Cost by month",
-    "Hybrid", "Growth", "Sensitivity", "Inputs", "Evidence", "Checks", "Sources",
+    "Hybrid", "Growth", "Sensitivity", "Inputs", "Evidence", "Checks", "Sources", "Version log",
 ]  # fmt: skip
 
 

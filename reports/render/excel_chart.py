@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from openpyxl.chart import BarChart, LineChart, Reference
+from openpyxl.chart import BarChart, LineChart, Reference, ScatterChart
 from openpyxl.chart import Series as ChartSeries
 from openpyxl.chart.layout import Layout, ManualLayout
 from openpyxl.chart.legend import LegendEntry
@@ -24,7 +24,7 @@ Cells = Callable[[Anchor, Anchor], Reference]
 
 def draw(chart: Chart, cells: Cells) -> Any:
     """A chart whose cells are found by name."""
-    drawn: Any = BarChart() if chart.stacked else LineChart()
+    drawn: Any = {"lines": LineChart, "points": ScatterChart}.get(chart.form, BarChart)()
     drawn.title, drawn.width = chart.title, chart.width_cm
     drawn.title.tx.rich.p[0].pPr = ParagraphProperties(defRPr=CharacterProperties(sz=1200, b=True, solidFill=INK))
     drawn.title.overlay = False
@@ -41,24 +41,51 @@ def draw(chart: Chart, cells: Cells) -> Any:
         axis.graphicalProperties = GraphicalProperties(ln=LineProperties(solidFill=RULE))
     drawn.y_axis.majorGridlines.spPr = GraphicalProperties(ln=LineProperties(solidFill="E3E8ED"))
     drawn.y_axis.number_format, drawn.y_axis.numFmt.sourceLinked = "#,##0;#,##0", False
+    if chart.form == "points":
+        drawn.x_axis.number_format, drawn.x_axis.numFmt.sourceLinked = "#,##0", False
+        drawn.x_axis.majorGridlines, drawn.x_axis.scaling.min, drawn.style = None, 0, None
+    if chart.value_format:
+        drawn.y_axis.number_format = chart.value_format
     if chart.percent:
         drawn.y_axis.number_format, drawn.y_axis.scaling.max, drawn.y_axis.majorUnit = "0%", 1, 0.25
-    if chart.upright:
+    if chart.form == "bars":
+        drawn.x_axis.scaling.orientation, drawn.x_axis.tickLblPos = "maxMin", "low"  # the widest on top
+    elif chart.upright:
         drawn.y_axis.scaling.min = 0
         drawn.x_axis.tickLblPos = "low"
     else:
         drawn.y_axis.scaling.orientation = "maxMin"  # payments are negative: turned round, costs rise from zero
         drawn.x_axis.tickLblPos = "high"
-    drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = chart.label_every
-    for series in chart.series:
-        drawn.series.append(_column(series, cells) if chart.stacked else _line(series, cells))
-    if chart.stacked:
-        drawn.type, drawn.grouping, drawn.overlap, drawn.gapWidth = "col", "stacked", 100, 40
+    if chart.form == "points":
+        for series in chart.series:
+            drawn.series.append(_points(series, cells))
+        drawn.scatterStyle = "lineMarker"
+    else:
+        drawn.x_axis.tickLblSkip = drawn.x_axis.tickMarkSkip = chart.label_every
+        for series in chart.series:
+            drawn.series.append(_line(series, cells) if chart.form == "lines" else _column(series, cells))
+        drawn.set_categories(cells(*chart.categories))
+    if isinstance(drawn, BarChart):
+        drawn.type = "bar" if chart.form == "bars" else "col"
+        drawn.grouping = "stacked" if chart.form == "stacked" else "clustered"
+        drawn.overlap, drawn.gapWidth = 0 if chart.form == "columns" else 100, 40
         hidden = [index for index, series in enumerate(chart.series) if not series.colour]
         drawn.legend.legendEntry = [LegendEntry(idx=index, delete=True) for index in hidden]
-    drawn.set_categories(cells(*chart.categories))
-    drawn.layout = Layout(manualLayout=ManualLayout(x=0.09, y=0.19, w=0.88, h=0.65, xMode="edge", yMode="edge"))
+    left = 0.3 if chart.form == "bars" else 0.09
+    drawn.layout = Layout(
+        manualLayout=ManualLayout(x=left, y=0.19, w=0.97 - left, h=0.65, xMode="edge", yMode="edge")
+    )
     return drawn
+
+
+def _points(series: Series, cells: Cells) -> Any:
+    """Points of one series: its cells over those of its ``across``."""
+    assert series.across is not None
+    points: Any = ChartSeries(cells(series.first, series.last), cells(*series.across), title=series.title)
+    points.marker.symbol, points.marker.size = series.symbol, 8
+    points.marker.graphicalProperties = GraphicalProperties(solidFill=series.colour)
+    points.graphicalProperties.line.noFill = True
+    return points
 
 
 def _column(series: Series, cells: Cells) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import Formatter
-from typing import Any
+from typing import Any, Literal
 
 from reports.catalog.records import CURRENCIES
 from reports.columns import LEAVES, Leaf
@@ -81,11 +81,15 @@ class Series:
     last: Anchor
     colour: str
     dash: str = "solid"
+    across: tuple[Anchor, Anchor] | None = None
+    """Of points: the cells of their horizontal values."""
+    symbol: str = "circle"
+    """Of points."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A line chart, or stacked columns, that takes the place of ``rows`` rows, from ``column`` on."""
+    """A chart that takes the place of ``rows`` rows, from ``column`` on."""
 
     title: str
     x_title: str
@@ -97,12 +101,15 @@ class Chart:
     width_cm: float = 26
     upright: bool = False
     """Values rise from zero; otherwise payments, which are negative, are drawn turned round."""
+    value_format: str = ""
+    """Number format of the vertical axis; default: whole numbers."""
     percent: bool = False
     """Shares, from 0 to all of it."""
     label_every: int = 6
     """Every how many categories have a label."""
-    stacked: bool = False
-    """Columns on top of each other instead of lines; a series without a colour only lifts those above it."""
+    form: Literal["lines", "stacked", "columns", "bars", "points"] = "lines"
+    """Columns on top of each other (a series without a colour only lifts those above it), columns side by side, bars
+    to the left and right of zero, or points."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from reports.constraints import SENTENCES
-from reports.render.excel_style import BLUE
+from reports.render.excel_style import BLUE, GREEN, INK, ORANGE, PURPLE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sentences import said
-from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing
+from reports.render.sheet import (
+    N_,
+    TOP_ROWS,
+    Block,
+    Book,
+    Cell,
+    Chart,
+    Highlight,
+    Row,
+    Rows,
+    Series,
+    Sheet,
+    gap,
+    heading,
+    missing,
+)
 from reports.render.sheets import calculation, cost_by_month
 
 ORDER = 30
@@ -54,8 +69,12 @@ def over(book: Book, service: str, name: str) -> Span:
 
 def declare(book: Book) -> Sheet:
     """The live short list, then what else was considered."""
-    blocks: list[Block] = [book.top(NAME), Rows([*_short_list(book), gap(16), *_others(book)])]
     options = book.options
+    blocks: list[Block] = [book.top(NAME), Rows([*_short_list(book), gap(16)])]
+    if options:
+        blocks += [_costs(book), Rows([gap(16)])]
+        blocks += [_capacity(book), Rows([gap(16)])] if len(options) > 1 else []
+    blocks.append(Rows([*_others(book)]))
     return Sheet(
         name=NAME,
         blocks=blocks,
@@ -67,6 +86,45 @@ def declare(book: Book) -> Sheet:
         highlights=[Highlight(anchor(options[0], "model"), anchor(options[-1], COLUMNS[-1][0]), "winner", 1,
                               anchor(options[0], "rank"))] if options else [],
     )  # fmt: skip
+
+
+def _costs(book: Book) -> Chart:
+    """Renting beside owning, for every option of the short list."""
+    _ = book.translate
+    first, last = book.options[0], book.options[-1]
+    shown = {"rent": (_("Renting"), ORANGE), "buy": (_("Owning"), BLUE)}
+    return Chart(
+        title=_("Cost of every option of the short list"),
+        x_title=_("Card"),
+        y_title=_("{currency} a month", currency=book.currency),
+        categories=(anchor(first, "gpu"), anchor(last, "gpu")),
+        series=[Series(shown[way][0], anchor(first, way), anchor(last, way), shown[way][1]) for way in book.ways],
+        form="columns",
+        upright=True,
+        label_every=1,
+    )
+
+
+def _capacity(book: Book) -> Chart:
+    """What more capacity costs: a point an option, a colour and a mark a service."""
+    _ = book.translate
+    colours, marks = (BLUE, ORANGE, GREEN, PURPLE, INK), ("circle", "diamond", "square", "triangle", "x")
+    series = []
+    for index, service in enumerate(book.services):
+        own = book.options_of(service)
+        places = [(anchor(own[0], name), anchor(own[-1], name)) for name in ("headroom_share", "monthly_cost")]
+        series.append(Series(book.service(service), *places[0], colours[index % 5], across=places[1],
+                             symbol=marks[(index + index // 5) % 5]))  # fmt: skip
+    return Chart(
+        title=_("Cost against spare capacity"),
+        x_title=_("{currency} a month", currency=book.currency),
+        y_title=_("Spare capacity"),
+        categories=places[1],
+        series=series,
+        form="points",
+        upright=True,
+        value_format="0%",
+    )
 
 
 def _short_list(book: Book) -> Iterator[Row]:

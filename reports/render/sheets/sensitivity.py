@@ -7,10 +7,10 @@ from typing import Any
 
 from reports.cost.ways import LABELS
 from reports.formulas import grid as formulas
-from reports.render.excel_style import BLUE
+from reports.render.excel_style import BLUE, ORANGE
 from reports.render.formats import AMOUNT, COUNT, GENERAL, PERCENT, kind_of
-from reports.render.live import Anchor, Ref, Translated
-from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Row, Rows, Sheet, gap, heading
+from reports.render.live import Anchor, Call, Ref, Translated
+from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
 from reports.render.sheets import calculation
 from reports.sensitivity.grid import HOURS_SHARES, PRICE_FACTORS
 from reports.sensitivity.tornado import PLAN
@@ -18,12 +18,18 @@ from reports.sensitivity.tornado import PLAN
 ORDER = 68
 NAME = N_("Sensitivity")
 FIRST = 2
-COLUMNS = 12
+COLUMNS = 14
+MOST_BARS = 12
+"""Of the tornado chart; the table has all."""
 
 
 def declare(book: Book) -> Sheet:
     """The plan's tornado, the chances, a grid for every winner that has both prices, and every single service."""
-    rows = [*_notes(book), *_tornado(book, PLAN, book.translate("Whole plan, cost a month")), *_chances(book)]
+    plan = [*_tornado(book, PLAN, book.translate("Whole plan, cost a month"))]
+    blocks: list[Block] = [book.top(NAME), Rows([*_notes(book), *plan])]
+    if plan:
+        blocks += [_chart(book, len(plan) - 3), Rows([gap(16)])]
+    rows = [*_chances(book)]
     for option in book.winners:
         rows += _grid(book, option)
     for option in book.winners:
@@ -31,7 +37,7 @@ def declare(book: Book) -> Sheet:
         rows += _tornado(book, str(option["option_id"]), title)
     return Sheet(
         name=NAME,
-        blocks=[book.top(NAME), Rows(rows)],
+        blocks=[*blocks, Rows(rows)],
         widths={1: (36, 60), 2: (16, 40), 3: (16, 40), **dict.fromkeys(range(4, FIRST + COLUMNS), 15.0)},
         colour=BLUE,
         large_paper=True,
@@ -58,25 +64,50 @@ def _tornado(book: Book, option_id: str, title: str) -> Iterator[Row]:
     _ = book.translate
     yield heading(title, FIRST + COLUMNS - 1)
     heads = (N_("Input"), N_("Of"), N_("Unit"), N_("Basis"), N_("Low"), N_("Planned"), N_("High"), N_("Cost at low"),
-             N_("Cost as planned"), N_("Cost at high"), N_("Swing"), N_("Turns at"))  # fmt: skip
+             N_("Cost as planned"), N_("Cost at high"), N_("Swing"), N_("Turns at"), N_("Change at low"),
+             N_("Change at high"))  # fmt: skip
     texts = (0, 1, 2, 3)
     yield Row({1 + at: Cell(_(text), "head" if at in texts else "head number") for at, text in enumerate(heads)})
-    for row in own:
+    for number, row in enumerate(own):
         kind = kind_of(str(row["unit"]), str(row["column"]))
         cells: dict[int, Cell] = {
-            1: Cell(_(str(row["label"]))),
+            1: Cell(_(str(row["label"])), anchor=("tornado", option_id, number, "input")),
             2: Cell(_of(book, row), "note"),
             3: Cell(book.unit(str(row["unit"]), str(row["column"])), "unit"),
             4: Cell(_(str(row["basis"])), "note"),
         }
         cells |= {5 + at: Cell(row[name], "solved", kind) for at, name in enumerate(("low", "mid", "high"))}
         names = ("cost_at_low", "cost", "cost_at_high", "swing")
-        cells |= {8 + at: Cell(row[name], "solved", AMOUNT) for at, name in enumerate(names)}
+        at_place = {name: ("tornado", option_id, number, name) for name in (*names, "input", "low", "high")}
+        cells |= {8 + at: Cell(row[name], "solved", AMOUNT, at_place[name]) for at, name in enumerate(names)}
+        cells |= {13 + at: Cell(Call("-", Ref(at_place[f"cost_at_{end}"]), Ref(at_place["cost"])), "formula", AMOUNT,
+                                at_place[end]) for at, end in enumerate(("low", "high"))}  # fmt: skip
         turns = row["switching_value"]
         found = turns == turns
         cells[12] = Cell(turns if found else _("nowhere between"), "solved", kind if found else GENERAL)
         yield Row(cells)
     yield gap()
+
+
+def _chart(book: Book, count: int) -> Chart:
+    """The tornado of the whole plan, its widest bars."""
+    _ = book.translate
+    last = min(count, MOST_BARS) - 1
+
+    def cells(name: str) -> tuple[Anchor, Anchor]:
+        return ("tornado", PLAN, 0, name), ("tornado", PLAN, last, name)
+
+    return Chart(
+        title=_("Whole plan, cost a month"),
+        x_title=_("Input"),
+        y_title=_("Change of the cost a month, {currency}", currency=book.currency),
+        categories=cells("input"),
+        series=[Series(_("Change at low"), *cells("low"), ORANGE), Series(_("Change at high"), *cells("high"), BLUE)],
+        form="bars",
+        value_format="+#,##0;-#,##0;0",
+        label_every=1,
+        rows=24,
+    )
 
 
 def _of(book: Book, row: dict[str, Any]) -> str:

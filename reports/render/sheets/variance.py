@@ -121,7 +121,7 @@ def _chart(book: Book, causes: list[str]) -> Chart:
         categories=(anchor(order[0], "label"), anchor(order[-1], "label")),
         series=(pieces(_("Below"), LIFT, ""), pieces(_("Total"), TOTAL, MUTED), pieces(_("More"), MORE, BLUE),
                 pieces(_("Less"), LESS, ORANGE)),
-        upright=True, stacked=True, label_every=1, rows=18,
+        upright=True, form="stacked", label_every=1, rows=18,
     )  # fmt: skip
 
 

@@ -28,13 +28,14 @@ def declare(book: Book) -> Sheet:
 def _this(book: Book) -> Iterator[Row]:
     _, scenario = book.translate, book.run.scenario
     earlier = dict(zip(book.run.variance_about["key"], book.run.variance_about["value"], strict=True))
+    followed = f"{earlier['period']} · {earlier['as_of']}" if earlier.get("period") else _("none compared")
     lines: list[tuple[str, str]] = [
         (N_("Version"), scenario.version or _("not numbered")),
         (N_("Period"), scenario.period),
         (N_("As of"), scenario.as_of.isoformat()),
         (N_("Program"), f"gpubook {program_version()}"),
         (N_("Method"), _(book.run.method.title)),
-        (N_("Earlier run"), f"{earlier['period']} · {earlier['as_of']}" if earlier.get("period") else _("none compared")),
+        (N_("Earlier run"), followed),
     ]
     yield heading(_("This version"), COLUMNS)
     for label, text in lines:
