@@ -228,7 +228,7 @@ def _course_chart(book: Book) -> Chart:
     return Chart(
         title=_("Cost a month over the months, {currency}", currency=book.currency), x_title=_("Month"),
         y_title=book.currency, categories=ends[0], series=(Series(_("Cost a month"), *ends[1], BLUE),),
-        upright=True, stacked=True, label_every=1, rows=16,
+        upright=True, form="stacked", label_every=1, rows=16,
     )  # fmt: skip
 
 
