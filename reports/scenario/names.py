@@ -167,7 +167,7 @@ def _resolve_keys(merged: Merged, path: KeyPath, catalog: Catalog, problems: _Pr
 
 
 def check_assumptions(merged: Merged, catalog: Catalog) -> list[Problem]:
-    """Own values must be for assumptions that exist; shares are at most 1."""
+    """Own values must be for assumptions that exist; shares are at most 1, lives and terms are whole months."""
     problems = _Problems(merged)
     stated = merged.get(("assumptions",))
     known = {name: row for (name, _), row in catalog.assumptions.items()}
@@ -179,6 +179,8 @@ def check_assumptions(merged: Merged, catalog: Catalog) -> list[Problem]:
         elif isinstance(value, int | float) and known[name].high <= 1 < value and _is_share(name, known[name].unit):
             problems.put(path, "is out of range", read=f"{value:g}", expected="a share between 0 and 1",
                          hint=f"{value:g} % is {value / 100:g}" if value <= 100 else "")
+        elif isinstance(value, int | float) and known[name].unit == "months" and (value < 1 or value != value // 1):
+            problems.put(path, "is out of range", read=f"{value:g}", expected="a whole number of months, 1 or more")
     return list(problems)
 
 
