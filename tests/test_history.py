@@ -155,6 +155,16 @@ def test_a_choice_that_is_ruled_out_is_counted_where_it_is(base: Run, catalog: C
     assert list(found.causes["impossible"]) == [f"published-example-7b.fp16.{A100}.8x.nvlink"]
 
 
+def test_a_price_in_a_currency_that_was_not_known_is_a_price(base: Run, catalog: Catalog, tmp_path: Path) -> None:
+    book = offers(catalog, {A100: 2.0}, 7.0)
+    euro = {"base": "EUR", "quote": "CNY", "rate": 8.0, "source": "", "as_of": "2026-12-01"}
+    book = replace(book, rental=book.rental.assign(currency="EUR"),
+                   exchange=pd.DataFrame([*book.exchange.to_dict("records"), euro]))  # fmt: skip
+    later = pipeline.evaluate(read(tmp_path, book, LATER), book)
+    # 8 cards x 2 EUR at 8.0 instead of 2 USD at 7.0 x 730 h
+    assert causes(difference(of_run(base), of_run(later))) == pytest.approx({"price": 11_680.00})
+
+
 def test_services_that_begin_and_end_are_counted_whole(catalog: Catalog, tmp_path: Path) -> None:
     listed = TEXT.replace("  model: [published-example-7b]\n", "").replace("{peak_concurrency: 40}", "{}")
     both = [of_run(run(tmp_path, catalog, listed + services)) for services in (

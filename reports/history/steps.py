@@ -109,7 +109,8 @@ def between(before: tuple[Scenario, Catalog], after: tuple[Scenario, Catalog], n
                 if name not in (*UNRELATED, *METHOD_FIELDS, *DAY_FIELDS)}  # fmt: skip
     settings["assumptions"] = _own(old, new, new_catalog)
     demanded = [news[name] for name in names]
-    rates = _rates(old, old_catalog)
+    latest = _rates(new, new_catalog)
+    rates = _with_new_pairs(_rates(old, old_catalog), latest)
     scenario, catalog = of_services(old, tuple(kept)), replace(old_catalog, exchange=rates)
     steps: list[Step] = []
 
@@ -127,7 +128,7 @@ def between(before: tuple[Scenario, Catalog], after: tuple[Scenario, Catalog], n
     scenario, catalog = step(DEMAND, of_services(scenario, tuple(demanded)), catalog)
     dated = {name: getattr(new, name) for name in DAY_FIELDS} | {"assumptions": new.assumptions}
     scenario, catalog = step(PRICE, scenario.model_copy(update=dated), replace(new_catalog, exchange=rates))
-    step(EXCHANGE, scenario, replace(new_catalog, exchange=_rates(new, new_catalog)))
+    step(EXCHANGE, scenario, replace(new_catalog, exchange=latest))
     return steps
 
 
@@ -153,6 +154,13 @@ def _rates(scenario: Scenario, catalog: Catalog) -> pd.DataFrame:
     pair = ["/".join(sorted(each)) for each in zip(known["base"].astype(str), known["quote"].astype(str), strict=True)]
     newest = known.assign(pair=pair).sort_values("as_of", kind="stable").drop_duplicates("pair", keep="last")
     return newest.drop(columns="pair").assign(as_of=ALWAYS).reset_index(drop=True)
+
+
+def _with_new_pairs(earlier: pd.DataFrame, later: pd.DataFrame) -> pd.DataFrame:
+    """The earlier rates, and the later ones of pairs that nobody knew earlier: later prices may be quoted in them."""
+    known = {frozenset(pair) for pair in zip(earlier["base"], earlier["quote"], strict=True)}
+    new = [frozenset(pair) not in known for pair in zip(later["base"], later["quote"], strict=True)]
+    return pd.concat([earlier, later[new]], ignore_index=True) if any(new) else earlier
 
 
 def _same(one: Scenario, other: Scenario) -> bool:
