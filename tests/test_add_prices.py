@@ -144,6 +144,23 @@ def test_a_name_that_may_be_several_cards_is_left_out(tmp_path: Path, catalog: C
     assert unknown.left_out.startswith('unknown card "H10O server"')
 
 
+@pytest.mark.parametrize(
+    ("item", "read_as"),
+    [
+        ("NVIDIA GeForce RTX 4090 - 24GB GDDR6X", "card of 1 x rtx-4090"),  # the 6X is a kind of memory
+        ("Server, 2x Xeon 8480+, 32x 64GB, 8x NVIDIA H200", "server of 8 x h200-sxm-141gb"),
+        ("DGX, H200 SXM x8, 2x 8480+", "server of 8 x h200-sxm-141gb"),
+        ("HGX H100 8-GPU", "server of 8 x h100-sxm5-80gb"),
+        ("2路 H20 服务器（8卡）", "server of 8 x h20-96gb"),
+        ("DGX H200 with 2x CPU", "h200-sxm-141gb"),  # how many cards is not said: left out
+    ],
+)
+def test_cards_are_counted_beside_their_name(tmp_path: Path, catalog: Catalog, item: str, read_as: str) -> None:
+    good = "8x A100,1,1,USD"
+    content = f'Quote date,2026-11-05\nItem,Qty,Unit price,Currency\n"{item}",1,25000,USD\n{good}\n'
+    assert read(text(tmp_path, content), catalog).lines[0].read_as == read_as
+
+
 # ---- what is refused, with its cell ----
 
 

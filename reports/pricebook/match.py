@@ -144,9 +144,16 @@ def _inside(text: str, catalog: Catalog) -> list[str]:
 def _cards(line: Line, gpu: str, kind: str, catalog: Catalog) -> int | None:
     if line.cards:
         return line.cards
-    found = re.search(r"(?<![\d.])(\d{1,2})\s*(?:[x×*]|卡|-?gpus?\b|\s+cards?\b)", line.item.casefold())
-    if found:
-        return int(found[1])
+    text = line.item.casefold()
+    named = "|".join(r"[\s_-]*".join(map(re.escape, re.split(r"[\s_-]+", name))) for name in
+                     sorted(names_of(catalog.gpus[gpu]), key=len, reverse=True))  # fmt: skip
+    for form in (
+        rf"(?<![\w.])(\d{{1,2}})\s*[x×*]\s*(?:[a-z]+\s+){{0,2}}(?:{named})(?![a-z0-9])",  # 8x NVIDIA H200
+        rf"(?<![\w.])(?:{named})(?![a-z0-9])[^,;，；]{{0,12}}?\s*[x×*]\s*(\d{{1,2}})(?![\w.])",  # H200 SXM x8
+        r"(?<![\w.])(\d{1,2})\s*(?:卡|张|-?gpus?\b|-?cards?\b)",  # 8卡, 8 GPU
+    ):
+        if found := re.search(form, text):
+            return int(found[1])
     return 1 if kind == "card" else None
 
 
