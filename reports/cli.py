@@ -212,6 +212,7 @@ app.command()(cli_history.diff)
 app.command()(cli_history.actuals)
 catalog_app.command("add-prices")(cli_prices.add_prices)
 catalog_app.command("pin")(cli_prices.pin)
+app.command()(cli_machine.loadtest)
 
 
 @catalog_app.command("list")

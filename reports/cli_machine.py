@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reports.cli_options import Catalogs, Json, Quiet, opened
+from reports.cli_options import Catalogs, Json, Overrides, Quiet, Sets, evaluated, opened
 from reports.errors import InputError, Problem
 from reports.terminal import as_json_text, print_result
 
@@ -149,3 +149,58 @@ def _model(path: Path, book: Catalog, quiet: bool, as_json: bool) -> None:
         print(as_json_text(model_files.record(found, book) | {"loaded": loaded, "not_loaded": reason}))
     elif not quiet:
         print("\n".join([*model_files.lines(found, book), *model_load.lines(loaded, reason)]))
+
+
+def loadtest(
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="SCENARIO CANDIDATE | RESULTS...", show_default=False,
+                       help="What is tested; with --read, folders or files that a test wrote."),
+    ],
+    read: Annotated[bool, typer.Option("--read", help="Judge RESULTS of a test.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder to write.")] = None,
+    units: Annotated[
+        int, typer.Option("--units", metavar="COUNT", min=1, help="Deployment units behind the endpoint.")
+    ] = 1,
+    statistic: Annotated[
+        str, typer.Option("--statistic", metavar="mean|p50|p95|p99", help="Judge by this, not as the targets state.")
+    ] = "",
+    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", min=0, help="Draws the lengths of requests.")] = 1,
+    sets: Sets = None,
+    overrides: Overrides = None,
+    catalog: Catalogs = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Write a load test that proves or refutes a recommendation; with --read, judge what it measured."""
+    from reports.loadtest import folder, plan, results, verdict
+
+    if read:
+        made, steps = results.read([Path(each) for each in what], opened(catalog))
+        found = verdict.judge(made, steps)
+        written = verdict.write(made, found, steps, out) if out else ()
+        if as_json:
+            print(as_json_text(verdict.record(found) | {"written": [str(path) for path in written]}))
+        elif not quiet:
+            print("\n".join(verdict.lines(found)))
+            if written:
+                print()
+                print_result(written, ())
+        return
+    if len(what) != 2 or out is None:
+        problems = []
+        if len(what) != 2:
+            problems.append(Problem("loadtest", "takes a scenario and a candidate", read=" ".join(what),
+                                    expected="SCENARIO CANDIDATE, or --read RESULTS"))  # fmt: skip
+        if out is None:
+            problems.append(Problem("--out", "is missing", expected="the folder to write the test into"))
+        raise InputError(problems)
+    folder.refuse_used(out)
+    run = evaluated(Path(what[0]), None, sets, overrides, catalog, quiet or as_json)
+    made, mixes = plan.make(run, what[1], units=units, seed=seed, statistic=statistic)
+    files = folder.write(made, mixes, run.scenario.languages, out)
+    if as_json:
+        print(as_json_text({"written": [str(path) for path in files], "plan": made}))
+    elif not quiet:
+        print_result(files, (f"recommended: {made['recommended_concurrency']} requests at once; "
+                             f"steps: {', '.join(map(str, made['steps']))}",))  # fmt: skip
