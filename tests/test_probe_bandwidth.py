@@ -88,6 +88,7 @@ def test_large_messages_alone_say_nothing_about_latency(tmp_path: Path) -> None:
         (nccl(2, 20, 190, SIZES, same_rank=True), "the same rank twice"),
         (nccl(2, 20, 190, SIZES, wrong=3), "corrupt data"),
         (nccl(2, 20, 190, ()), "no row with a size"),
+        ("1024 256 float sum -1 1e 1 x.y - - 10 1 1 -\n", "is not a bandwidth measurement"),
         ("1024 256 float none -1 10 100.0 50.0 0 10 100.0 50.0 0\n", "is no all-reduce over several cards"),
         (nccl(8, 20, 230, SIZES).replace("Rank  7", "Rank 7 of"), "names 7 ranks"),
         ("nvbandwidth Version: v0.2\nWaiving device_to_device_memcpy_write_ce.\n", "the test was waived"),

@@ -86,6 +86,16 @@ def test_an_index_alone_gives_the_whole_and_says_so(tmp_path: Path, catalog: Cat
     assert "missing: the safetensors files" in said
 
 
+def test_a_shape_that_several_models_share(tmp_path: Path, catalog: Catalog) -> None:
+    # Mixtral, Mistral and an example of a note have 32 layers of 4096 and 32 heads
+    config = {"architectures": ["MixtralForCausalLM"], "num_hidden_layers": 32, "hidden_size": 4096,
+              "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    entry = model_files.entry_of(model_files.read(tmp_path), catalog)
+    assert entry is not None
+    assert entry.id == "mixtral-8x7b-instruct-v0.1"
+
+
 def test_missing_files_and_fields_are_said(tmp_path: Path) -> None:
     folder = model(tmp_path / "m")
     (folder / "model-1.safetensors").unlink()

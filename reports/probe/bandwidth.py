@@ -118,7 +118,7 @@ def _rows(text: str) -> Iterator[tuple[int, float, list[float], str, float]]:
             figures = [float(cell) for cell in (*cells[-8:-5], *cells[-4:-1])]
         except ValueError:
             continue
-        wrong = [float(cell) if re.fullmatch(r"[\d.e+-]+", cell) else 0.0 for cell in (cells[-5], cells[-1])]
+        wrong = [float(cell) if re.fullmatch(r"[\d.]*\d(?:e\+\d+)?", cell) else 0.0 for cell in (cells[-5], cells[-1])]
         yield number, float(cells[0].replace("_", "")), figures, cells[3] if cells[3].isalpha() else "", max(wrong)
 
 

@@ -201,14 +201,23 @@ def kv_elements_per_token(config: Mapping[str, Any]) -> float:
 
 
 def entry_of(found: ModelFiles, catalog: Catalog) -> ModelEntry | None:
-    """The catalog's entry of the same shape, nearest by name where several have it."""
+    """The catalog's entry of the same shape: by name, then architecture, then KV cache where several have it."""
     config = found.text
     wanted = (_layers(config), config.get("hidden_size"), config.get("num_attention_heads"), config.get("vocab_size"))
     facts = ("layers", "hidden_size", "attention_heads", "vocabulary_size")
     alike = [each for each in catalog.models.values() if wanted == tuple(each.value(fact) for fact in facts)]
     place = f"{config.get('_name_or_path', '')} {Path(found.path).resolve()}".lower()
-    named = [each for each in alike if each.id in place or each.huggingface_id.rsplit("/", 1)[-1].lower() in place]
-    return next(iter([*named, *alike]), None)
+    architecture = str(next(iter(config.get("architectures") or ()), ""))
+    kv = kv_elements_per_token(config)
+
+    def unlike(each: ModelEntry) -> tuple[bool, bool, bool]:
+        written = (each.id, each.huggingface_id.rsplit("/", 1)[-1].lower())
+        named = any(name and name in place for name in written)
+        return not named, each.architecture != architecture, each.value("kv_elements_per_token") != kv
+
+    best = min(alike, key=unlike, default=None)
+    # of the same size and otherwise unlike in everything: another model
+    return best if best is not None and not all(unlike(best)) else None
 
 
 def record(found: ModelFiles, catalog: Catalog) -> dict[str, Any]:
