@@ -12,6 +12,7 @@ import pytest
 
 from reports import cli
 from reports.catalog.records import Catalog
+from reports.errors import InputError
 from reports.field import measured
 from reports.loadtest import plan as plans
 from reports.loadtest import results, verdict
@@ -60,7 +61,7 @@ def test_the_worst_mix_decides(tmp_path: Path, catalog: Catalog) -> None:
                            ("as stated", 12, GOOD, 60, 0), ("long with long", 8, GOOD, 20, 0),
                            ("long with long", 10, slow, 20, 0)), catalog)  # fmt: skip
     assert (found.holds_at, found.first_failing, found.worst_mix) == (8, 10, "long with long")
-    assert (found.run_at_most, found.confirmed) == (6, False)  # 8 x 0.8
+    assert (found.run_at_most, found.outcome) == (6, "refuted")  # 8 x 0.8
     assert found.margin_share == pytest.approx(-0.2)
     reasons = {(each.mix, each.users): each.reasons for each in found.steps}
     assert reasons["as stated", 12] == ("mean of tpot_ms is 60, over 50",)
@@ -69,7 +70,7 @@ def test_the_worst_mix_decides(tmp_path: Path, catalog: Catalog) -> None:
 
 def test_two_of_two_hundred_may_be_late(tmp_path: Path, catalog: Catalog) -> None:
     found = judged(answers(tmp_path / "t", ("as stated", 10, [100.0] * 198 + [300.0] * 2, 20, 0)), catalog)
-    assert found.holds_at == 10
+    assert (found.holds_at, found.outcome) == (10, "confirmed")
     # but the 95 % interval of a P99 of 200 answers reaches from the 196th to the slowest
     assert "the target lies within the 95 % interval 100 to 300" in found.steps[0].doubts[0]
     assert found.notes == ('mix "long with long" was not run', "no step failed: the limit lies above 10; add steps to "
@@ -123,8 +124,19 @@ def test_results_of_vllm_bench_are_judged_too(tmp_path: Path, catalog: Catalog) 
         }  # fmt: skip
         (folder / f"vllm-{users}.json").write_text(json.dumps(said))
     found = judged(folder, catalog)
-    assert (found.holds_at, found.first_failing) == (8, 10)
+    assert (found.holds_at, found.first_failing, found.notes) == (8, 10, ())
     assert found.steps[1].reasons == ("p99 of ttft_ms is 260, over 200",)
+    said = json.loads((folder / "vllm-8.json").read_text())
+    for name in ("p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "p99_tpot_ms", "mean_itl_ms"):
+        del said[name]
+    (folder / "vllm-8.json").write_text(json.dumps(said))
+    found = judged(folder, catalog)
+    assert (found.holds_at, found.first_failing, found.outcome) == (0, 10, "refuted")
+    assert "at 8: not judged, a time that has a target was not measured" in found.notes[0]
+    said["model_id"] = "Qwen/Qwen3-8B"
+    (folder / "vllm-8.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match="is of another model than the plan; read Qwen/Qwen3-8B"):
+        judged(folder, catalog)
 
 
 # What is broken ------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def test_locust_finds_the_limit_of_the_law(
     plan, steps = results.read([folder], catalog)
     found = verdict.judge(plan, [each for each in steps if each.mix == "as stated"])
     assert (found.holds_at, found.first_failing, found.run_at_most) == (6, 7, 4), text  # 6 x 0.8, whole
-    assert found.confirmed
+    assert found.outcome == "confirmed"
     first = next(each for each in steps if (each.mix, each.users) == ("as stated", 6))
     assert first.failed == 0
     assert first.value("ttft_ms", "p50") == pytest.approx(80, rel=0.35)

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from reports.catalog.records import Catalog
+from reports.catalog.select import UnknownName
 from reports.errors import InputError, Problem
+from reports.field import names
 from reports.field.readers import detect
 from reports.field.readers.text import load_json, refuse
 from reports.loadtest.folder import PLAN, RESULTS
@@ -40,6 +42,8 @@ class Step:
     input_tokens: list[float] = field(default_factory=list)
     output_tokens: list[float] = field(default_factory=list)
     day: str = ""
+    model_name: str = ""
+    """Where the tool names it."""
 
     def value(self, time: str, statistic: str) -> float:
         """A statistic of one of the times; NaN where it is not known."""
@@ -95,9 +99,22 @@ def read(paths: Sequence[Path], catalog: Catalog) -> tuple[Mapping[str, Any], li
             plan = _plan(plans[0])
         except InputError as error:
             problems += error.problems
+    if plan:
+        problems += _of_other_models(plan, steps, catalog)
     if problems:
         raise InputError(problems)
     return plan, steps
+
+
+def _of_other_models(plan: Mapping[str, Any], steps: Sequence[Step], catalog: Catalog) -> Iterator[Problem]:
+    """Results that another model gave say nothing about this one; a name that nobody knows is let through."""
+    for name in dict.fromkeys(step.model_name for step in steps if step.model_name):
+        try:
+            found, _ = names.model_id(catalog, name)
+        except UnknownName:
+            continue
+        if found != plan["model"]:
+            yield Problem("--read", "is of another model than the plan", read=name, expected=str(plan["model"]))
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -175,9 +192,10 @@ def _of_another_tool(path: Path, catalog: Catalog) -> list[Step]:
     """Latencies of vLLM, GuideLLM and the others: one step for each concurrency, statistics as they are stated."""
     rows = detect.read(path, catalog)
     steps: dict[int, Step] = {}
-    for row in rows[rows["metric"].isin(TIMES) & (rows["batch_requests"] > 0) & (rows["value"] > 0)].to_dict("records"):
-        users = int(row["batch_requests"])
-        step = steps.setdefault(users, Step(str(row["source"]), users, str(row["source"]), day=str(row["date"])))
+    usable = rows["metric"].isin(TIMES) & (rows["batch_requests"] > 0) & (rows["value"] > 0) & (rows["problem"] == "")
+    for row in rows[usable].to_dict("records"):
+        users, tool = int(row["batch_requests"]), str(row["source"])
+        step = steps.setdefault(users, Step(tool, users, tool, day=str(row["date"]), model_name=str(row["model_name"])))
         step.stated.setdefault(row["metric"], {})[row["statistic"]] = float(row["value"])
         requests = float(row["requests"])
         step.answers = int(requests) if requests == requests else step.answers

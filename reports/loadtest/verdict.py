@@ -31,7 +31,7 @@ class Judged:
     answers: int
     failed: int
     values: Mapping[str, float]
-    """Time -> the statistic that its target is for, in ms."""
+    """Time -> the statistic that its target is for, in ms; NaN where it was not measured."""
     holds: bool
     reasons: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -55,14 +55,23 @@ class Verdict:
     notes: tuple[str, ...]
 
     @property
-    def confirmed(self) -> bool:
-        """Whether the recommended load was reached and everything held."""
-        return self.holds_at >= self.recommended
+    def outcome(self) -> str:
+        """confirmed: the recommended load held; refuted: less failed; else the test did not go so far."""
+        if self.holds_at >= self.recommended:
+            return "confirmed"
+        failed = self.first_failing is not None and self.first_failing <= self.recommended
+        return "refuted" if failed else "not reached"
 
 
 def judge(plan: Mapping[str, Any], steps: Sequence[Step]) -> Verdict:
     """Every step, then the least of what the mixes hold. A step above one that failed does not count."""
     judged = [_step(plan, each) for each in sorted(steps, key=lambda each: (each.mix, each.users))]
+    blind = [each for each in judged if each.holds and any(value != value for value in each.values.values())]
+    judged = [each for each in judged if each not in blind]
+    if not judged:
+        raise InputError(Problem("--read", "no step can be judged: a time that has a target was not measured",
+                                 read=", ".join(f"{each.mix} at {each.users}" for each in blind[:5]),
+                                 expected=" and ".join(plan["targets"])))  # fmt: skip
     mixes = list(dict.fromkeys(each.mix for each in judged))
     holds: dict[str, int] = {}
     fails: dict[str, int | None] = {}
@@ -75,11 +84,11 @@ def judge(plan: Mapping[str, Any], steps: Sequence[Step]) -> Verdict:
     failing = [each for each in fails.values() if each is not None]
     recommended = int(plan["recommended_concurrency"])
     held = holds[worst]
-    notes = [f'mix "{mix}" was not run' for mix in plan.get("mixes", ()) if mix not in mixes]
+    notes = [f"{each.mix} at {each.users}: not judged, a time that has a target was not measured" for each in blind]
+    if any(step.tool == "Locust" for step in steps):
+        notes += [f'mix "{mix}" was not run' for mix in plan.get("mixes", ()) if mix not in mixes]
     if not failing:
         notes.append(f"no step failed: the limit lies above {held}; add steps to plan.json to find it")
-    if held and held < recommended and not failing:
-        notes.append(f"the recommended {recommended} was not reached")
     return Verdict(recommended, held, min(failing, default=None), worst,
                    math.floor(held * float(plan["safety_factor"]) + 1e-9), held / recommended - 1, tuple(judged),
                    tuple(notes))  # fmt: skip
@@ -92,13 +101,12 @@ def _step(plan: Mapping[str, Any], step: Step) -> Judged:
     for time, target in plan["targets"].items():
         statistic, most = target["statistic"], float(target["ms"])
         value = step.value(time, statistic)
-        if math.isnan(value) and time in step.stated:
-            value = step.value(time, "mean")
-            doubts.append(f"{time}: {statistic} is not stated, the mean is judged")
+        for other in ("mean", "p50"):
+            if math.isnan(value) and not math.isnan(step.value(time, other)):
+                value = step.value(time, other)
+                doubts.append(f"{time}: {statistic} is not stated, {other} is judged")
         values[time] = value
         if math.isnan(value):
-            doubts.append(f"{time}: not measured")
-            reasons += [f"{time} was not measured"] if time != "answer_ms" else []
             continue
         if value > most:
             reasons.append(f"{statistic} of {time} is {value:.0f}, over {most:.0f}")
@@ -113,15 +121,16 @@ def _step(plan: Mapping[str, Any], step: Step) -> Judged:
 def lines(verdict: Verdict) -> list[str]:
     """The verdict in words, then every step."""
     said = []
+    margin = f"; margin {verdict.margin_share:+.0%}" if verdict.outcome != "not reached" else ""
     if verdict.holds_at:
-        said.append(f"holds at {verdict.holds_at} requests at once (recommended: {verdict.recommended}; "
-                    f"margin {verdict.margin_share:+.0%})")  # fmt: skip
+        said.append(f"holds at {verdict.holds_at} requests at once (recommended: {verdict.recommended}{margin})")
     else:
         said.append(f"does not hold at any number that was tried (recommended: {verdict.recommended})")
     if verdict.first_failing is not None:
         said.append(f"first failing: {verdict.first_failing}; worst mix: {verdict.worst_mix}")
     said.append(f"run at most {verdict.run_at_most}: what holds, with the plan's safety factor")
-    said.append("the recommendation is " + ("confirmed" if verdict.confirmed else "refuted, or was not reached"))
+    said.append("the recommendation " + ("was not reached" if verdict.outcome == "not reached" else
+                                         f"is {verdict.outcome}"))  # fmt: skip
     for each in verdict.steps:
         numbers = ", ".join(f"{time} {value:.0f}" for time, value in each.values.items() if value == value)
         outcome = "holds" if each.holds else "; ".join(each.reasons)
@@ -132,7 +141,7 @@ def lines(verdict: Verdict) -> list[str]:
 
 def record(verdict: Verdict) -> dict[str, Any]:
     """Plain data for JSON."""
-    return {**asdict(verdict), "confirmed": verdict.confirmed}
+    return {**asdict(verdict), "outcome": verdict.outcome}
 
 
 # What calibrate takes ------------------------------------------------------------------------------------------------
