@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai_stub import Stub
 
 from reports import cli
 from reports.catalog.records import Catalog
@@ -15,7 +16,6 @@ from reports.field import measured
 from reports.field.readers import detect
 from reports.loadtest import results, verdict
 from reports.loadtest.folder import write
-from tests.openai_stub import Stub
 
 PLAN: dict[str, Any] = {
     "scenario": "s", "candidate": "qwen2.5-7b-instruct.fp8.l40s.1x.pcie", "model": "qwen2.5-7b-instruct",
