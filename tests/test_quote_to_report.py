@@ -51,6 +51,7 @@ def test_the_build_buys_at_the_quoted_price(built: tuple[pipeline.BuildResult, P
 def test_the_cover_says_it_is_a_quote(built: tuple[pipeline.BuildResult, Path]) -> None:
     pages = ["pdftotext", "-l", "3", str(built[1] / "capacity-proposal.zh.pdf"), "-"]
     text = subprocess.run(pages, capture_output=True, check=True, timeout=60).stdout.decode()
+    assert "2026年11月5日" in "".join(text.split())  # the day of the quote stands among the prices used
     assert "购置价为HarbourSystems的报价，有效期至2026-12-31。" in "".join(text.split())
 
 

@@ -55,10 +55,15 @@ def front(words: Wording) -> dict[str, Any]:
     }
 
 
+PRICE_DAYS = {"rent": "rent_as_of", "buy": "purchase_as_of"}
+"""Way -> column with the day of its price."""
+
+
 def price_dates(words: Wording) -> str:
-    """From the oldest to the newest price that the winners use."""
+    """From the oldest to the newest price that the winners are compared by, of the ways that are compared."""
     winners = rows(words.run.winners())
-    dates = sorted({str(row["rent_as_of"])[:10] for row in winners if row.get("rent_as_of")})
+    columns = [column for way, column in PRICE_DAYS.items() if way in words.ways]
+    dates = sorted({str(row[name])[:10] for row in winners for name in columns if row.get(name)})
     if not dates:
         return ""
     first, last = words.day(dates[0]), words.day(dates[-1])
