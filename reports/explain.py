@@ -20,7 +20,7 @@ import pandas as pd
 from reports.columns import LEAF, fact_reference
 from reports.constraints import SENTENCES, sentence
 from reports.cost import eligibility, purchases, timeline
-from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH, CashRow
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH, PURCHASE_BLOCKS, UNIT_BLOCK, CashRow
 from reports.cost.offers import attach
 from reports.evaluate import evaluate_frame
 from reports.facts import collect
@@ -33,6 +33,7 @@ from reports.methods import METHODS, Block, Method
 from reports.plan import spares
 from reports.recommend import OPTION
 from reports.run import Run
+from reports.units import day_of
 
 _REASONS = {**eligibility.REASONS, **purchases.REASONS}
 _FOUND = {"layout": "chosen by the search for the best layout", "solved": "found by a search, proved by the formulas"}
@@ -126,7 +127,7 @@ def evidence(run: Run, candidate_id: str) -> list[Evidence]:
 
 def _whole(run: Run, method: Method, candidate: pd.DataFrame) -> _Row:
     """The candidate as the report has it, or priced by the same stages; an infeasible one has no money."""
-    blocks = (*method.blocks(), spares.BLOCK, *COST_BLOCKS)
+    blocks = (*method.blocks(), spares.BLOCK, *COST_BLOCKS, UNIT_BLOCK)
     if method.name == run.method.name:
         listed = run.shortlist[run.shortlist["candidate_id"] == candidate["candidate_id"].iloc[0]]
         if len(listed):
@@ -138,7 +139,7 @@ def _whole(run: Run, method: Method, candidate: pd.DataFrame) -> _Row:
         return _Row(candidate.iloc[0].to_dict(), known, pd.DataFrame(), without)
     named = candidate.reset_index(drop=True).assign(option_id=_option(candidate))
     priced, prices, _ = attach(named, run.scenario, run.catalog)
-    full = evaluate_frame(evaluate_frame(priced, COST_BLOCKS), method.proofs)
+    full = evaluate_frame(evaluate_frame(priced, (*COST_BLOCKS, UNIT_BLOCK)), method.proofs)
     months, results = timeline.evaluate(full)
     facts = pd.concat([known, prices], ignore_index=True)
     return _Row({**full.iloc[0].to_dict(), **results.iloc[0].to_dict()}, facts, months, blocks)
@@ -159,7 +160,7 @@ def _evidence(run: Run, method: Method, candidate: pd.DataFrame) -> Evidence:
     for block in (*whole.blocks, GIVEN_BLOCK):
         for function in block.formulas:
             made = block.column(info(function).name)
-            if made not in row or (block in COST_BLOCKS and pd.isna(row[made])):
+            if made not in row or (block in (*COST_BLOCKS, *PURCHASE_BLOCKS) and pd.isna(row[made])):
                 continue  # money without a price: a note says why
             read = {name: block.resolve(name) for name in info(function).inputs}
             steps.append(_step(block, function, made, read, row))
@@ -336,11 +337,13 @@ class _Reading(ast.NodeTransformer):
         return ast.Name(id=node.attr)
 
 
-def number(value: Any) -> str:
-    """A number as a person reads it in a formula: at most six significant digits, no needless zeros."""
+def number(value: Any, unit: str = "") -> str:
+    """A number as a person reads it in a formula: at most six significant digits; a day as a date."""
     value = _plain(value)
     if value is None:
         return "n/a"
+    if unit == "day" and value >= 1:
+        return day_of(value).isoformat()
     if isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, int | float):
@@ -377,7 +380,7 @@ def as_text(found: Evidence) -> str:
         lines.append(f"    = {step.formula}")
         lines.append(f"    = {step.numbers}")
         sources = f"   [{', '.join(step.sources)}]" if step.sources else ""
-        lines.append(f"    = {number(step.value).strip('()')} {step.unit}{sources}")
+        lines.append(f"    = {number(step.value, step.unit).strip('()')} {step.unit}{sources}")
     if found.label:
         lines += ["", f"== Measured nearby: {found.label}"]
         lines += [
@@ -392,7 +395,7 @@ def as_text(found: Evidence) -> str:
             )
     lines += ["", "== Inputs"]
     for given in found.inputs:
-        lines.append(f"{given.name} = {number(given.value)} {given.unit}: {given.label}")
+        lines.append(f"{given.name} = {number(given.value, given.unit)} {given.unit}: {given.label}")
         facts = [
             f"basis {given.basis}" if given.basis else "",
             f"source {given.source}" if given.source else "",

@@ -17,6 +17,7 @@ from reports.scenario.schema import Scenario
 from reports.scenario.services import Service
 from reports.scenario.targets import TAIL_SHARE, Statistic, normal_quantile_z
 from reports.scenario.workload import Length
+from reports.units import day_number
 
 CLOSED_LOOP = ("steady", "staggered", "burst")
 """Patterns of arrivals that keep a fixed number of requests in flight."""
@@ -64,8 +65,20 @@ def scenario_values(scenario: Scenario) -> dict[str, float]:
         "tax_shield_flag": float(scenario.costs.tax_shield),
         "lease_in_advance_flag": float(scenario.costs.lease_payments == "in-advance"),
         "quarter_offset_months": float((int(scenario.period[5:]) - 1) % MONTHS_OF_A_QUARTER),
+        **budget_values(scenario),
         "order_budget_amount_per_quarter": _or(scenario.policies.budget_per_quarter, 0.0),
     })  # fmt: skip
+
+
+def budget_values(scenario: Scenario) -> dict[str, float]:
+    """Budget and dates of the purchase; days as spreadsheets count them."""
+    budget = scenario.budget
+    return {
+        "budget_amount": _or(budget.amount, 0.0),
+        "next_budget_amount": budget.next,
+        "as_of_day": float(day_number(scenario.as_of)),
+        "needed_day": float(day_number(budget.needed_by)) if budget.needed_by else 0.0,
+    }
 
 
 def workload_values(service: Service) -> dict[str, float]:

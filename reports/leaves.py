@@ -12,7 +12,7 @@ The scope says which record a leaf comes from, hence which table of the Inputs s
 * ``offer``: a rental price row; ``market``: all offers that are eligible for a card; ``purchase``: a purchase price;
   ``exchange``: an exchange rate (key ``USD/CNY``: CNY for one USD);
 * ``api``: a price row of a hosted API; ``hour``: an hour of the week in the search over own, reserved and rented
-  cards; ``cell``: a cell of the grid of rented hours against rent;
+  cards; ``cell``: a cell of the grid of rented hours against rent; ``budget``: the budget as services use it up;
 * ``measured``: how a load test was run, for the prediction of measured rows;
 * ``delivery``: how long an order of a card takes; ``choice``: what the comparison of costs chose;
 * ``layout``: chosen by the search for the best layout (shown as solved); ``solved``: found by a search and proved.
@@ -228,6 +228,19 @@ LEAVES: tuple[Leaf, ...] = (
         ("surge_share", "ratio", "Units more during a rolling update"),
         ("development_share", "ratio", "Units for development and tests"),
         ("startup_minutes", "min", "Start of a replica until its first answer"),
+        ("grid_kg_per_kwh", "kg/kWh", "Grid factor, CO2e"),
+        ("adapter_pieces_per_server", "pieces", "Network adapters of a server"),
+        ("port_pieces_per_switch", "pieces", "Ports of a switch"),
+        ("optic_pieces_per_link", "pieces", "Optics of a link (0: copper)"),
+        ("adapter_price_per_piece", "currency/piece", "Network adapter"),
+        ("switch_price_per_piece", "currency/piece", "Switch"),
+        ("optic_price_per_piece", "currency/piece", "Optic"),
+        ("cable_price_per_piece", "currency/piece", "Cable"),
+        ("network_lead_time_weeks", "weeks", "Lead time of the network"),
+        ("deposit_share", "ratio", "Deposit, share of the outlay"),
+        ("acceptance_share", "ratio", "Held back until acceptance, share of the rest"),
+        ("payment_term_days", "days", "Payment term of an invoice"),
+        ("acceptance_days", "days", "Days from delivery to acceptance"),
         live=True,
     ),
     *_leaves(
@@ -270,6 +283,10 @@ LEAVES: tuple[Leaf, ...] = (
     *_leaves(
         "scenario",
         ("order_budget_amount_per_quarter", "currency/quarter", "Budget for orders a quarter (0: no limit)"),
+        ("budget_amount", "currency", "Budget of the purchase (0: none)"),
+        ("next_budget_amount", "currency", "The next budget: what it would buy"),
+        ("as_of_day", "day", "Day of the report"),
+        ("needed_day", "day", "Day on which the servers are needed (0: as soon as they can be there)"),
         live=True,
     ),
     *_leaves(
@@ -393,4 +410,5 @@ LEAVES: tuple[Leaf, ...] = (
         ("hours_share", "ratio", "Share of all hours for which cards are rented"),
         ("price_factor", "ratio", "Rent, multiple of today's"),
     ),
+    *_leaves("budget", ("spent_budget_amount", "currency", "Budget that the services before took")),
 )

@@ -178,12 +178,20 @@ def results_frame(run: Run) -> pd.DataFrame:
     return frame[[name for name in FIRST_COLUMNS if name in frame] + rest]
 
 
+PER_UNIT = (
+    "all_amount_per_mtok", "amount_per_seat_month", "amount_per_card_month", "energy_kwh_per_mtok",
+    "emissions_kg_per_mtok", "emissions_kg_per_month",
+)  # fmt: skip
+"""What an option costs, draws and emits for each thing it delivers, rented (``rent_``) and owned (``buy_``)."""
+
 HEADLINES = (
     "option_id", "candidate_id", "service", "model", "quantization", "gpu", "interconnect", "rank", "winner", "way",
     "binding_constraint", "cards_needed", "servers_needed", "unit_cards", "replicas", "tensor_parallel",
     "pipeline_parallel", "recommended_concurrency", "tpot_ms", "ttft_ms", "output_tokens_per_s",
     "monthly_cost_amount", "rent_equivalent_amount_per_month", "buy_equivalent_amount_per_month",
     "capex_amount", "rent_npv_amount", "buy_npv_amount", "rent_amount_per_mtok", "buy_amount_per_mtok",
+    *(f"{way}_{name}" for name in PER_UNIT for way in ("rent", "buy")), "rent_energy_kwh_per_month",
+    "energy_kwh_per_month",
     "break_even_month", "rent_provider", "rent_term", "offer_id", "purchase_id", "rented_cards", "bought_cards",
     "demand_concurrency", "demand_requests_per_s",
 )  # fmt: skip
@@ -208,6 +216,7 @@ def summary(run: Run) -> dict[str, Any]:
         ],
         "options": _plans(run),
         "short_list": [{name: _plain(row[name]) for name in names} for row in rows.to_dict("records")],
+        "purchase": _purchase(run),
         "services_without_an_answer": unanswered,
         "models_without_an_answer": sorted(
             {each.model for each in run.scenario.service_axis if each.name in unanswered}
@@ -258,6 +267,16 @@ def _plans(run: Run) -> list[dict[str, Any]]:
             }
         )
     return plans
+
+
+def _purchase(run: Run) -> dict[str, Any]:
+    """The recommended purchase: its bill, the cash plan, what fits the budget; and the quotes of every winner."""
+    bill = run.bill[run.bill["recommended"].astype(bool)].drop(columns="recommended") if len(run.bill) else run.bill
+    frames = {"bill": bill, "cash_plan": run.cash_plan, "budget": run.budget_fits, "quotes": run.quotes}
+    return {
+        name: [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
+        for name, frame in frames.items()
+    }
 
 
 def _plain(value: Any) -> Any:

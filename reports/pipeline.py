@@ -13,7 +13,8 @@ from reports import loads, recommend
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.constraints import verdicts
-from reports.cost.blocks import CASHFLOW_BLOCK, COST_BLOCKS, rank
+from reports.cost import payments
+from reports.cost.blocks import CASHFLOW_BLOCK, COST_BLOCKS, PURCHASE_BLOCKS, rank
 from reports.cost.lines import cost_lines
 from reports.cost.offers import attach
 from reports.cost.timeline import evaluate as evaluate_timeline
@@ -41,7 +42,7 @@ from reports.simulate.limits import limited
 Progress = Callable[[str], None]
 Stage = Callable[[Run], Run]
 
-LATER = (spares.BLOCK, *COST_BLOCKS, CASHFLOW_BLOCK, growth.BLOCK, growth.MONTHS)
+LATER = (spares.BLOCK, *COST_BLOCKS, *PURCHASE_BLOCKS, CASHFLOW_BLOCK, growth.BLOCK, growth.MONTHS)
 """Blocks that read the candidates after their evaluation."""
 
 def nearby(run: Run) -> Run:
@@ -60,6 +61,7 @@ STAGES: tuple[Stage, ...] = (
     pools.stage,
     ways,
     sensitivity,
+    payments.stage,
 )
 """What follows the recommendation, in order: each returns the run with its own frames filled, and changes no other."""
 
@@ -91,7 +93,7 @@ def _recommended(scenario: Scenario, catalog: Catalog, evaluated: Sequence[pd.Da
     marked = recommend.mark(rank(evaluate_frame(options, COST_BLOCKS), ways=scenario.costs.compare))
     shortlist = evaluate_frame(recommend.shortlist(marked), (*method.proofs, spares.PROOF))
     shortlist, delivery_facts = delivery.attach(shortlist, scenario, catalog)
-    shortlist = growth.with_order_flag(shortlist)
+    shortlist = growth.with_order_flag(evaluate_frame(shortlist, PURCHASE_BLOCKS))
     timelines, summary = evaluate_timeline(shortlist)
     facts = pd.concat([collect(scenario, catalog, method).frame, price_facts, delivery_facts], ignore_index=True)
     facts = facts.drop_duplicates(["scope", "key", "column"], keep="last", ignore_index=True)
@@ -105,7 +107,7 @@ def _recommended(scenario: Scenario, catalog: Catalog, evaluated: Sequence[pd.Da
         candidates=candidates,
         options=marked,
         shortlist=shortlist,
-        blocks=(*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK),
+        blocks=(*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, *PURCHASE_BLOCKS, growth.BLOCK),
         timelines=timelines,
         cost_lines=cost_lines(shortlist, timelines, scenario),
         verdicts=verdicts(method.name, method.points()[0], marked),

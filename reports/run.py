@@ -120,6 +120,15 @@ class Run:
     course: pd.DataFrame = field(default_factory=_columns("period", "kind", "service", "gpu", "name", "value"))
     """Long, answers and prices of earlier months and this one (``reports.history.record.COLUMNS``), from three on."""
 
+    bill: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Long, one row an item of every option that can be bought: ``reports.cost.bill.COLUMNS``."""
+    quotes: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Long, one row a quote or offer for the layout of a winner: ``reports.cost.comparison.COLUMNS``."""
+    cash_plan: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Long, one row a payment of the recommended purchase: ``reports.cost.payments.PLAN``."""
+    budget_fits: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Long, one row a recommended purchase: ``reports.cost.payments.FITS``."""
+
     def winners(self) -> pd.DataFrame:
         """The best option of each service that has one, in the scenario's order."""
         return self.shortlist[self.shortlist["winner"]]

@@ -7,6 +7,22 @@ of its own. A few terms of the field carry no ending and are listed by name.
 
 from __future__ import annotations
 
+import datetime
+
+FIRST_DAY = datetime.date(1899, 12, 30)
+"""Day 0 of spreadsheets, for dates after February 1900."""
+
+
+def day_number(day: datetime.date) -> int:
+    """A date as spreadsheets count it."""
+    return (day - FIRST_DAY).days
+
+
+def day_of(number: float) -> datetime.date:
+    """The date of a spreadsheet's number."""
+    return FIRST_DAY + datetime.timedelta(days=round(number))
+
+
 UNITS: dict[str, str] = {
     "GB": "gigabytes of 1e9 bytes",
     "GiB": "gibibytes of 2^30 bytes",
@@ -19,6 +35,10 @@ UNITS: dict[str, str] = {
     "W": "watts",
     "kW": "kilowatts",
     "kWh/month": "kilowatt-hours per month",
+    "kWh/Mtok": "kilowatt-hours per million tokens",
+    "kg/kWh": "kilograms of CO2 equivalents per kilowatt-hour",
+    "kg/month": "kilograms of CO2 equivalents per month",
+    "kg/Mtok": "kilograms of CO2 equivalents per million tokens",
     "us": "microseconds",
     "ms": "milliseconds",
     "s": "seconds",
@@ -28,6 +48,11 @@ UNITS: dict[str, str] = {
     "1/year": "times a year",
     "month": "number of a month, 0 is the day of purchase",
     "months": "months",
+    "day": "a date; as a number, days since the last day but one of 1899, as spreadsheets count",
+    "days": "days",
+    "pieces": "pieces of equipment",
+    "card-years": "cards times years",
+    "server-years": "servers times years",
     "card-months": "cards times months",
     "times": "how often",
     "FTE": "full-time employees",
@@ -72,6 +97,8 @@ UNITS: dict[str, str] = {
     "currency/FTE-year": "money per full-time employee and year",
     "currency/card-year": "money per card and year",
     "currency/card-month": "money per card and month",
+    "currency/seat-month": "money per request in flight at the peak and month",
+    "currency/piece": "money per piece of equipment",
     "offer currency/card-h": "money per card and hour, in the currency of the offer",
     "quote currency/server": "money per server, in the currency of the quote",
 }
@@ -89,6 +116,10 @@ ENDINGS: dict[str, str] = {
     "w": "W",
     "kw": "kW",
     "kwh_per_month": "kWh/month",
+    "kwh_per_mtok": "kWh/Mtok",
+    "kg_per_kwh": "kg/kWh",
+    "kg_per_month": "kg/month",
+    "kg_per_mtok": "kg/Mtok",
     "us": "us",
     "ms": "ms",
     "s": "s",
@@ -99,6 +130,11 @@ ENDINGS: dict[str, str] = {
     "failures_per_year": "1/year",
     "month": "month",
     "months": "months",
+    "day": "day",
+    "days": "days",
+    "pieces": "pieces",
+    "card_years": "card-years",
+    "server_years": "server-years",
     "card_hours_per_month": "card-h/month",
     "operations_per_month": "operations/month",
     "price_per_mtok": "offer currency/Mtok",
@@ -123,6 +159,9 @@ ENDINGS: dict[str, str] = {
     "cost_per_fte_year": "currency/FTE-year",
     "price_per_card_year": "currency/card-year",
     "price_per_card_month": "currency/card-month",
+    "amount_per_seat_month": "currency/seat-month",
+    "amount_per_card_month": "currency/card-month",
+    "price_per_piece": "currency/piece",
     "exponent": "exponent",
     "z": "deviations",
     "scv": "ratio",

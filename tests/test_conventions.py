@@ -20,10 +20,10 @@ import pytest
 from reports import formulas, loads
 from reports.catalog.records import Catalog
 from reports.columns import LEAF, LEAVES
-from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, MONTH, PURCHASE_BLOCKS
 from reports.field.predict import BLOCKS as MEASURED_BLOCKS
 from reports.fleet import given
-from reports.formulas import grid, hosted, hourly
+from reports.formulas import budget, grid, hosted, hourly
 from reports.formulas.meta import Formula, FormulaInfo, info
 from reports.methods import METHODS, Block
 from reports.plan import growth, rows, spares
@@ -45,14 +45,14 @@ UNREAD_LEAVES = {
 
 CHAINS: dict[str, tuple[Block, ...]] = {
     **{
-        name: (*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, growth.BLOCK, given.BLOCK)
+        name: (*method.blocks(), spares.BLOCK, spares.PROOF, *COST_BLOCKS, *PURCHASE_BLOCKS, growth.BLOCK, given.BLOCK)
         for name, method in METHODS.items()
     },
     "measured runs": MEASURED_BLOCKS,
     "stated demand": (loads.BLOCK,),
     "beside the ranking": (
-        *METHODS["roofline"].blocks(), spares.BLOCK, *COST_BLOCKS,
-        *(Block(each.__name__, each.FORMULAS) for each in (hosted, hourly, grid)),
+        *METHODS["roofline"].blocks(), spares.BLOCK, *COST_BLOCKS, *PURCHASE_BLOCKS,
+        *(Block(each.__name__, each.FORMULAS) for each in (hosted, hourly, grid, budget)),
     ),
 }
 """Every chain of formulas that the program evaluates, in reading order."""

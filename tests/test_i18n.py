@@ -18,8 +18,8 @@ from reports.catalog.read import read_catalog
 from reports.catalog.records import BASES, CURRENCIES
 from reports.columns import LEAVES
 from reports.constraints import CONSTRAINTS, SENTENCES
-from reports.cost import eligibility, purchases, quotes
-from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS
+from reports.cost import bill, comparison, eligibility, payments, purchases, quotes
+from reports.cost.blocks import CASHFLOW, CASHFLOW_RESULTS, COST_BLOCKS, PURCHASE_BLOCKS
 from reports.cost.lines import LINES, OTHER_COSTS
 from reports.errors import RenderError
 from reports.formulas.meta import info
@@ -57,8 +57,10 @@ def messages(repository: Path) -> set[str]:
     found |= {UNIT_WORDS.get(unit, unit) for unit in UNITS} - {""} | {"currency/server"}
     for method in METHODS.values():
         found |= {method.title, *(block.title for block in method.blocks())}
-    found |= {block.title for block in COST_BLOCKS} | {row.label for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
+    found |= {block.title for block in (*COST_BLOCKS, *PURCHASE_BLOCKS)}
+    found |= {row.label for row in (*CASHFLOW, *CASHFLOW_RESULTS)}
     found |= {text for line in LINES for text in (line.unit, line.label, line.when)} | set(OTHER_COSTS.values())
+    found |= {each.label for each in (*bill.ITEMS, *payments.PAYMENTS)} | set(comparison.MISSING.values())
     found |= {quotes.DAYS, quotes.MONTHS, quotes.TIMES, *REGIONS, "Recommended load", "At the limit"}
     found |= {record.label for records in CONSTRAINTS.values() for record in records}
     found |= {*SENTENCES.values(), *eligibility.REASONS.values(), *purchases.REASONS.values()}

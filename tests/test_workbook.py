@@ -38,8 +38,9 @@ from reports.run import Run
 from reports.scenario.read import read_scenario
 
 SHEETS = [
-    "About", "Summary", "Recommendation", "Matrix", "Demand", "Sizing", "Calculation", "Latency", "Cost by month",
-    "Hybrid", "Growth", "Sensitivity", "Inputs", "Evidence", "Checks", "Sources", "Version log",
+    "About", "Summary", "Recommendation", "Per unit", "Matrix", "Demand", "Sizing", "Calculation", "Latency",
+    "Cost by month", "Purchase", "Hybrid", "Growth", "Sensitivity", "Inputs", "Evidence", "Checks", "Sources",
+    "Version log",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from reports.formulas import books, buy, cashflow, financing, rent, rent_against_buy
+from reports.formulas import books, buy, cashflow, financing, per_unit, purchase, rent, rent_against_buy
 from reports.formulas.aggregate import CUMULATIVE_SUM, FIRST_WHERE, IRR, NPV, PREVIOUS, Aggregate
 from reports.formulas.meta import Formula, info
 from reports.methods import Block
@@ -21,6 +21,16 @@ COST_BLOCKS: tuple[Block, ...] = (
     Block("Books", books.FORMULAS),
 )
 """Evaluated over all options once their cards are known and their prices attached."""
+
+UNIT_BLOCK = Block("Cost, energy and emissions per unit", per_unit.FORMULAS)
+"""What an option costs for each thing it delivers."""
+
+PURCHASE_BLOCKS: tuple[Block, ...] = (
+    UNIT_BLOCK,
+    Block("Bill of materials", purchase.BILL),
+    Block("Payments and budget", purchase.PAYMENTS),
+)
+"""Evaluated over the short list once its delivery is known: nothing here decides."""
 
 MONTH = "month"
 """The one row of the timeline that nothing makes: 0 is the day of purchase, m the end of month m."""

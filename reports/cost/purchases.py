@@ -145,7 +145,7 @@ def choose(gpu: str, scenario: Scenario, catalog: Catalog) -> Purchase:
     here = pd.DataFrame({"gpu": [gpu], "region": [scenario.region]})
     if refused(here["gpu"], here["region"], scenario, catalog).any():
         return _without(known, "purchase-restricted", gpu=gpu, region=scenario.region)
-    allowed = dated[_provider_allowed(dated["provider"], scenario)]
+    allowed = dated[provider_allowed(dated["provider"], scenario)]
     if len(dated) and allowed.empty:
         names = Listed(sorted(set(dated["provider"])))
         return _without(known, "purchase-provider", gpu=gpu, prices=len(dated), found=names)
@@ -169,7 +169,7 @@ def _without(known: Purchase, reason: str, **values: object) -> Purchase:
     return Purchase(**fields)
 
 
-def _provider_allowed(provider: pd.Series, scenario: Scenario) -> pd.Series:
+def provider_allowed(provider: pd.Series, scenario: Scenario) -> pd.Series:
     """A price without a provider is an estimate of the market: no list of providers touches it."""
     folded, prices = provider.astype(str).str.casefold(), scenario.prices
     denied = folded.isin([each.casefold() for each in prices.providers_denied])

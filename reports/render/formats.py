@@ -10,6 +10,8 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from babel.dates import format_date
 from babel.numbers import format_decimal, format_percent
 
+from reports.units import day_of
+
 NOT_AVAILABLE = "n/a"
 LOCALES = {"en": "en_GB", "zh": "zh_Hans_CN"}
 
@@ -45,7 +47,9 @@ _KIND_OF_UNIT: dict[str, NumberKind] = {
          "servers", "units", "copies", "kernels", "months", "instances", "W", "card-months", "users"),
         COUNT,
     ),
-    **dict.fromkeys(("month",), SERIAL),
+    **dict.fromkeys(("month", "days"), SERIAL),
+    **dict.fromkeys(("pieces",), COUNT),
+    "day": DATE,
     **dict.fromkeys(("ratio", "exponent", "passes", "bytes", "ratio/year"), FACTOR),
     "ratio/month": SMALL_PERCENT,
     "flag": FLAG,
@@ -156,6 +160,8 @@ def format_number(value: float | None, unit: str, language: str, column: str = "
         return str(format_percent(value, "#,##0.0%" if kind is PERCENT else "0.000%", locale=locale))
     if kind is SERIAL:
         return str(round(value))
+    if kind is DATE:
+        return day_of(value).isoformat() if value >= 1 else "–"
     if kind in (COUNT, AMOUNT) or (value == round(value) and abs(value) < 1e15 and kind is not PRICE):
         text = format_decimal(round(abs(value)) if kind is AMOUNT else round(value), "#,##0", locale=locale)
         return f"({text})" if kind is AMOUNT and round(value) < 0 else str(text)

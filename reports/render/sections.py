@@ -21,6 +21,7 @@ from reports.render import (
     view_money,
     view_nearby,
     view_options,
+    view_purchase,
     view_sensitivity,
     view_switches,
     view_variance,
@@ -267,6 +268,12 @@ def ways(document: Document) -> Row:
         "books": view_ways.books(words, winners),
         "flat": "" if len(words.run.load) else flat,
     }
+
+
+@section(N_("The purchase"))
+def purchase(document: Document) -> Row:
+    """What is ordered and when, when it is paid, what fits the budget, quotes side by side, and costs per unit."""
+    return view_purchase.view(document.words, document.winners)
 
 
 @section(N_("What would change the money"))

@@ -11,6 +11,7 @@ from typing import Any
 
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
+from reports.scenario.budget_check import check_budget, in_currency
 from reports.scenario.fleet_check import check_fleet
 from reports.scenario.look_file import read_look
 from reports.scenario.merge import Change, Merged, clashes, unknown_keys
@@ -294,7 +295,7 @@ def _check_whole(file: ScenarioFile, merged: Merged) -> list[Problem]:
     if file.validity is not None and file.validity < day:
         problem(("validity",), "is over before the report is made", read=file.validity.isoformat(),
                 expected=f"a day from {day.isoformat()} on")
-    return problems
+    return [*problems, *check_budget(file.budget, merged, day)]
 
 
 def _freeze(
@@ -304,6 +305,7 @@ def _freeze(
     values = {name: getattr(file, name) for name in ScenarioFile.model_fields}
     values["prices"] = file.prices.model_copy(update={"terms": terms})
     values["as_of"] = file.as_of or last_day(file.period)
+    values["budget"] = in_currency(file.budget, file.currency, catalog, values["as_of"])
     if file.services:  # what the services are laid over need not be complete
         values["workload"] = constructed(Workload, file.workload)
         values["targets"] = constructed(Targets, file.targets) if file.targets else None

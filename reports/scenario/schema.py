@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from reports.scenario.buying import Budget
 from reports.scenario.look import Look
 from reports.scenario.operations import EngineSettings, FleetEntry, Policies, Room, Speculative
 from reports.scenario.services import Service, ServiceEntry, by_model, listed
@@ -158,6 +159,8 @@ class ScenarioFile(Strict):
     """What the site can power, cool and hold; default: anything."""
     policies: Policies = Policies()
     """Reserves; what is left out is an assumption of the catalog."""
+    budget: Budget = Budget()
+    """What may be spent on the purchase, and by when; default: no limit."""
     rule_of_thumb: RuleOfThumb = RuleOfThumb()
     assumptions: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
     """Own values for rows of catalogs/assumptions.csv: name -> value in the row's unit; money in this currency."""

@@ -15,7 +15,7 @@ from reports.render.excel_style import GREEN
 from reports.render.formats import AMOUNT, COUNT, GENERAL, QUANTITY, SMALL_PERCENT
 from reports.render.live import Anchor, Call, Live, Ref, Span
 from reports.render.sheet import N_, TOP_ROWS, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, missing, sentence
-from reports.render.sheets import calculation, cost_by_month, fleet, inputs, recommendation, summary, variance
+from reports.render.sheets import calculation, cost_by_month, fleet, inputs, purchase, recommendation, summary, variance
 
 ORDER = 80
 NAME = N_("Checks")
@@ -27,7 +27,8 @@ def declare(book: Book) -> Sheet:
     """One row a check; the verdict counts the failures and the error cells."""
     _ = book.translate
     planned = (*plan_checks.card_count(book), *plan_checks.months(book), *fleet.checks(book), *variance.checks(book))
-    checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_ties(book), *_answers(book), *_errors(book)]
+    checks = [*_inputs(book), *_capacity(book), *planned, *_money(book), *_ties(book),
+              *purchase.checks(book), *_answers(book), *_errors(book)]  # fmt: skip
     rows: list[Row] = [*_verdict(book, len(checks)), gap()]
     head = {1: N_("Check"), 2: N_("Of"), 3: N_("Left"), 4: N_("Right"), 5: N_("Result")}
     looks = {3: "head number", 4: "head number"}
@@ -64,7 +65,7 @@ def declare(book: Book) -> Sheet:
 
 KINDS = {
     "Inputs": COUNT, "Money": AMOUNT, "Answer": AMOUNT, "Errors": COUNT, "Card count": SMALL_PERCENT, "Growth": COUNT,
-    "Variance": AMOUNT,
+    "Variance": AMOUNT, "Purchase": AMOUNT,
 }  # fmt: skip
 """How the two sides of a group are shown."""
 
