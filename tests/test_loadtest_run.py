@@ -1,4 +1,4 @@
-"""A load test from the scenario to the verdict, run by the real Locust against a stub whose latency follows a law."""
+"""A load test from its plan to the verdict, run by the real Locust against a stub whose latency follows a law."""
 
 from __future__ import annotations
 
