@@ -190,8 +190,7 @@ def test_the_comparison_does_not_depend_on_the_way_recommended(way: str) -> None
     assert results["growing_buy_npv_amount"] == -693_000
 
 
-def test_without_an_offer_to_rent_owning_still_has_its_price() -> None:
-    _, results = compared([1.0] * 5, rent_total_amount_per_month=np.nan, rented_cards=np.nan)
-    assert np.isnan(results["growing_rent_npv_amount"])
-    # 1,200,000 and four times 4,000, less half of the price
-    assert results["growing_buy_npv_amount"] == -(1_200_000 + 16_000 - 600_000)
+def test_without_an_offer_to_rent_nothing_is_compared() -> None:
+    timeline, results = compared([1.0] * 5, rent_total_amount_per_month=np.nan, rented_cards=np.nan)
+    assert results[["growing_rent_npv_amount", "growing_buy_npv_amount", "growing_break_even_month"]].isna().all()
+    assert timeline["growing_passed_flag"].iloc[1:].isna().all()

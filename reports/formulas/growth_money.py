@@ -19,8 +19,8 @@ _SOURCE = ("methods-note",)
 
 @formula(unit="currency", label="Rent of the cards of a month", symbol="k_{rent}", sources=_SOURCE)
 def month_rent_amount(month_rented_cards: Any, rent_total_amount_per_month: Any, rented_cards: Any) -> Any:
-    """The cost lines of renting, in proportion to the cards; nothing rented costs nothing, even without an offer."""
-    return np.where(month_rented_cards > 0, month_rented_cards * rent_total_amount_per_month / rented_cards, 0)
+    """The cost lines of renting, in proportion to the cards; without an offer nothing is compared."""
+    return month_rented_cards * rent_total_amount_per_month / rented_cards
 
 
 @formula(unit="currency", label="Rent paid as the demand grows", symbol="c_{rent}", sources=_SOURCE)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from reports.evaluate import evaluate_frame
-from reports.formulas import growth, growth_money
+from reports.formulas import cashflow, growth, growth_money
 from reports.formulas.meta import Array
 from reports.methods import Block
 from reports.plan import spares
@@ -71,7 +71,10 @@ def _values(row: PlanRow, known: Mapping[str, Array], options: pd.DataFrame) -> 
     if row.aggregate is not None:
         return np.broadcast_to(row.aggregate.function(*inputs), shape)
     assert row.formula is not None
-    return np.broadcast_to(np.asarray(row.formula(*inputs), dtype=float), shape)
+    values = np.asarray(row.formula(*inputs), dtype=float)
+    if row.formula is cashflow.rent_passed_flag:  # a way without a price is not passed, and passes none
+        values = np.where(np.isnan(inputs[0]) | np.isnan(inputs[1]), np.nan, values)
+    return np.broadcast_to(values, shape)
 
 
 def _solved(known: Mapping[str, Array], options: pd.DataFrame) -> Array:

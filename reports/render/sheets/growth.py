@@ -22,7 +22,21 @@ from reports.plan.rows import (
 from reports.render.excel_style import BLUE, INK, ORANGE
 from reports.render.formats import FLAG, SERIAL, TEXT, kind_of
 from reports.render.live import Aggregated, Anchor, Call, Live, Ref, Translated
-from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
+from reports.render.sheet import (
+    N_,
+    TOP_ROWS,
+    Block,
+    Book,
+    Cell,
+    Chart,
+    Row,
+    Rows,
+    Series,
+    Sheet,
+    gap,
+    heading,
+    missing,
+)
 from reports.render.sheets import calculation
 
 ORDER = 64
@@ -185,7 +199,7 @@ def _parameters(row: PlanRow) -> tuple[str, ...]:
 def _result(book: Book, row: PlanRow, option: dict[str, Any], last: int, value: float) -> object:
     if row.aggregate is not None:
         rows = tuple((anchor(option, name, 0),) * 2 + (anchor(option, name, last),) for name in row.reads)
-        never = row.column in NEVER_WHEN_BLANK
+        never = row.column in NEVER_WHEN_BLANK and _compared(book, row, option)
         if value != value and not never:
             return value
         return Aggregated(row.aggregate, rows, value, book.translate("never") if never else "")
@@ -198,6 +212,14 @@ def _result(book: Book, row: PlanRow, option: dict[str, Any], last: int, value: 
         return Ref(anchor(option, name, RESULT) if drawn else _source(book, option, name))
 
     return Translated(row.formula, bind, value)
+
+
+def _compared(book: Book, row: PlanRow, option: dict[str, Any]) -> bool:
+    """Whether a month that is blank was not reached; a way without a price is not compared, and stays blank."""
+    if row.column == "exhausted_month":
+        return True
+    results = book.run.growth_results.set_index("option_id").loc[option["option_id"]]
+    return not missing(results["growing_rent_npv_amount"]) and not missing(results["growing_buy_npv_amount"])
 
 
 def _chart(book: Book, option: dict[str, Any], months: int) -> Chart:
