@@ -124,7 +124,8 @@ class Run:
     """Long, one row an item of every option that can be bought: ``reports.cost.bill.COLUMNS``."""
     quotes: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Long, one row a quote or offer for the layout of a winner: ``reports.cost.comparison.COLUMNS``."""
-    cash_plan: pd.DataFrame = field(default_factory=pd.DataFrame)
+    cash_plan: pd.DataFrame = field(default_factory=_columns(
+        "quarter", "first_day", "last_day", "service", "option_id", "payment", "amount"))  # fmt: skip
     """Long, one row a payment of the recommended purchase: ``reports.cost.payments.PLAN``."""
     budget_fits: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Long, one row a recommended purchase: ``reports.cost.payments.FITS``."""
