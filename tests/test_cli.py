@@ -341,8 +341,9 @@ def test_another_package_of_the_name_is_noticed(tmp_path: Path, repository: Path
     """A foreign `__init__` beside our files: what is left when another distribution was installed over ours."""
     package = tmp_path / "reports"
     package.mkdir()
-    for name in ("cli.py", "cli_measured.py", "cli_options.py", "errors.py", "terminal.py"):
-        (package / name).write_bytes((repository / "reports" / name).read_bytes())
+    modules = repository / "reports"
+    for path in (*modules.glob("cli*.py"), modules / "errors.py", modules / "terminal.py"):
+        (package / path.name).write_bytes(path.read_bytes())
     (package / "__init__.py").write_text("")
     done = subprocess.run(
         [sys.executable, "-m", "reports.cli", "check"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},

@@ -63,7 +63,7 @@ def quotes(run: Run) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for option in _records(run.winners()):
         found = [*_rents(run, option), *_purchases(run, option)]
-        rows += _chosen([each for way in ("rent", "buy") for each in _costed(option, way, found)])
+        rows += _chosen([each for way in run.scenario.costs.compare for each in _costed(option, way, found)])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -72,7 +72,8 @@ def excuses(run: Run) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for option in _records(run.winners()):
         key = {"service": str(option["service"]), "option_id": option["option_id"]}
-        rows += [{**key, "way": way, "code": code, "values": values} for way, code, values in _excused(run, option)]
+        rows += [{**key, "way": way, "code": code, "values": values} for way, code, values in _excused(run, option)
+                 if way in run.scenario.costs.compare]
     return pd.DataFrame(rows, columns=list(EXCUSES))
 
 

@@ -270,7 +270,7 @@ def ways(document: Document) -> Row:
     }
 
 
-@section(N_("The purchase"))
+@section(N_("Orders, quotes and unit costs"))
 def purchase(document: Document) -> Row:
     """What is ordered and when, when it is paid, what fits the budget, quotes side by side, and costs per unit."""
     return view_purchase.view(document.words, document.winners)

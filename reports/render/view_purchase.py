@@ -42,14 +42,13 @@ def view(words: Wording, winners: list[Row]) -> Row:
         "budget": budget(words, options),
         "quotes": quotes(words, winners),
         "units": units(words, winners),
-        "left_out": words.translate("Bills of every option, all quotes and live figures are in the workbook, sheets "
-                                    "Purchase and Per unit."),
+        "left_out": words.translate("All of it for every option, live: in the attached workbook."),
     }  # fmt: skip
 
 
 def _lead(words: Wording, options: list[Row]) -> str:
     if not options:
-        return words.translate("Nothing is bought: the cards are rented.")
+        return words.translate("Nothing is bought: the cards are rented.") if "buy" in words.ways else ""
     servers = sum(float(each["servers_needed"]) for each in options)
     first = min(_orders(options))
     late = [each for each in options if each["late_days"] > 0]
