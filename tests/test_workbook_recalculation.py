@@ -77,6 +77,10 @@ EDITS: tuple[Edit, ...] = (
     ("discount", "Discount rate per year", 0.11, assume("annual_discount_rate", 0.11)),
     ("power", "Electricity", 1.5, assume("electricity_price_per_kwh", 1.5)),
     ("demand", "Demand, arrivals", 29.0, arrivals(29.0)),
+    ("pue", "Power usage effectiveness (PUE)", 1.6, assume("pue", 1.6)),
+    ("residual", "Value left at the end of the horizon", 0.1, assume("residual_share_36_months", 0.1)),
+    ("utilisation", "Average load as a share of the peak", 0.3, assume("average_utilisation", 0.3)),
+    ("spares", "Losses of a card to survive, in units", 2.0, assume("spare_policy_units", 2.0)),
 )
 
 
