@@ -71,8 +71,8 @@ def test_the_example_reaches_workbook_and_document(repository: Path, catalog: Ca
         html = pdf.page(kind, view.context(run, language, words, pdf.section_templates(kind)), words)
         assert said in html
         assert 'class="logo"' in html
-    assert "--title: #3B1F5B" in pdf.colours(run.scenario.look)
-    assert pdf.document(html, kind, identifier="x", colours=pdf.colours(run.scenario.look))
+    assert "--title: #3B1F5B" in pdf.own_style(run.scenario)
+    assert pdf.document(html, kind, identifier="x", own_style=pdf.own_style(run.scenario))
     store.write(run.scenario, catalog, tmp_path, tmp_path / "inputs.zip")
     with zipfile.ZipFile(tmp_path / "inputs.zip") as kept:
         assert {"scenario/harbour.yaml", "scenario/harbour.png"} <= set(kept.namelist())

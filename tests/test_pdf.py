@@ -27,6 +27,7 @@ from reports.render import (
     i18n,
     math,
     pdf,
+    sandbox,
     sections,
     symbols,
     view,
@@ -234,11 +235,11 @@ def own_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     """A copy of the templates that a test may change."""
     folder = tmp_path / "templates"
     shutil.copytree(ROOT / "templates", folder, ignore=shutil.ignore_patterns("fonts"))
-    for module in (pdf, i18n):
+    for module in (pdf, i18n, sandbox):
         monkeypatch.setattr(module, "templates_folder", lambda: folder)
-    pdf._environment.cache_clear()
+    sandbox._environment.cache_clear()
     yield folder
-    pdf._environment.cache_clear()
+    sandbox._environment.cache_clear()
 
 
 def test_a_section_is_a_template_a_view_function_and_a_name_in_one_report_kind(

@@ -61,8 +61,8 @@ ALWAYS = "2000-01-01"
 METHOD_FIELDS = ("method", "rule_of_thumb")
 DAY_FIELDS = ("period", "as_of")
 UNRELATED = ("name", "text", "changes", "files", "title", "languages", "reports", "client", "version", "validity",
-             "classification", "theme", "look", "services", "own_workloads", "workload", "targets", "currency",
-             "matrix")  # fmt: skip
+             "classification", "theme", "look", "templates", "own_templates", "services", "own_workloads",
+             "workload", "targets", "currency", "matrix")  # fmt: skip
 """Fields of a scenario that move no amount, or that ``of_services`` writes anew."""
 
 

@@ -32,7 +32,7 @@ def write(scenario: Scenario, catalog: Catalog, scenario_folder: Path, path: Pat
 
 def _entries(scenario: Scenario, catalog: Catalog, scenario_folder: Path) -> Iterator[tuple[str, bytes]]:
     yield f"{SCENARIO}/{scenario.name}.yaml", scenario.text.encode()
-    for name in (*traces(scenario), *theme_files(scenario)):
+    for name in (*traces(scenario), *theme_files(scenario), *template_files(scenario)):
         data = (scenario_folder / name).read_bytes()
         if len(data) <= MOST_TRACE_BYTES:
             yield f"{SCENARIO}/{name}", data
@@ -62,3 +62,8 @@ def theme_files(scenario: Scenario) -> list[str]:
         return []
     logo = [Path(scenario.theme).parent.joinpath(scenario.look.logo).as_posix()] if scenario.look.logo else []
     return [scenario.theme, *logo]
+
+
+def template_files(scenario: Scenario) -> list[str]:
+    """The files of the template folder of a scenario, from its folder."""
+    return [f"{Path(scenario.templates).as_posix()}/{name}" for name in scenario.own_templates]

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from jinja2 import FileSystemLoader, StrictUndefined, nodes
+from jinja2 import nodes
 from jinja2.exceptions import TemplateError
-from jinja2.sandbox import SandboxedEnvironment
-from markupsafe import Markup
 
 from reports.errors import MissingLibrary, RenderError
 from reports.paths import templates_folder
 from reports.render import glyphs, view
 from reports.render.conformance import VARIANT, attachment, finish
 from reports.render.i18n import Translator, translator
+from reports.render.sandbox import MOST_SECONDS, environment, limited
 from reports.render.sections import SECTIONS
 from reports.run import Run
-from reports.scenario.look import Look
+from reports.scenario.schema import Scenario
 
 try:
     import weasyprint
@@ -44,14 +43,15 @@ def write(run: Run, kind: str, language: str, path: Path, attached: Callable[[],
     ``attached`` is asked, when the pages stand, for the files that travel inside the document.
     """
     translate = translator(language)
-    context = view.context(run, language, translate, section_templates(kind))
-    html = page(kind, context, translate)
+    own = run.scenario.own_templates
+    context = view.context(run, language, translate, section_templates(kind, own))
+    html = page(kind, context, translate, own)
     translate.require_complete()
     identifier = f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"
     day = run.scenario.as_of
     path.write_bytes(
         document(
-            html, kind, identifier=identifier, colours=colours(run.scenario.look),
+            html, kind, identifier=identifier, own_style=own_style(run.scenario),
             attached=lambda: [attachment(each, day) for each in attached()],
         )
     )
@@ -62,19 +62,16 @@ def kinds() -> list[str]:
     return sorted(folder.parent.name for folder in templates_folder().glob("*/document.html.j2"))
 
 
-def section_templates(kind: str) -> list[tuple[str, str]]:
+def section_templates(kind: str, own: Mapping[str, str] = MappingProxyType({})) -> list[tuple[str, str]]:
     """The sections that ``document.html.j2`` of a report kind names, each with its template: its own, or a shared one.
 
-    A name without a template or without a view function is a RenderError that says which files to look at.
+    ``own`` are a company's templates (path -> text); where its document names no sections, the shipped ones stay. A
+    name without a template or without a view function is a RenderError that says which files to look at.
     """
     require_kind(kind)
     file = f"{kind}/document.html.j2"
-    tree = _environment().parse((templates_folder() / file).read_text(encoding="utf-8"))
-    lists = [
-        each.node
-        for each in tree.find_all(nodes.Assign)
-        if isinstance(each.target, nodes.Name) and each.target.name == SECTION_NAMES
-    ]
+    lists = _section_lists(own[file]) if file in own else []
+    lists = lists or _section_lists((templates_folder() / file).read_text(encoding="utf-8"))
     items = [item for each in lists if isinstance(each, nodes.List) for item in each.items]
     names = [item.value for item in items if isinstance(item, nodes.Const) and isinstance(item.value, str)]
     if len(lists) != 1 or not names or len(names) != len(items):
@@ -82,7 +79,7 @@ def section_templates(kind: str) -> list[tuple[str, str]]:
     found, problems = [], []
     for name in names:
         places = [f"{kind}/sections/{name}.html.j2", f"sections/{name}.html.j2"]
-        template = next((place for place in places if (templates_folder() / place).is_file()), "")
+        template = next((place for place in places if place in own or (templates_folder() / place).is_file()), "")
         if not template:
             problems.append(f"section {name} has no template: write templates/{places[1]} or templates/{places[0]}")
         if name not in SECTIONS:
@@ -95,18 +92,33 @@ def section_templates(kind: str) -> list[tuple[str, str]]:
     return found
 
 
+def _section_lists(text: str) -> list[nodes.Node]:
+    try:
+        tree = environment({}).parse(text)
+    except TemplateError as problem:
+        raise RenderError(f"a template cannot be read: {type(problem).__name__}: {problem}") from problem
+    return [
+        each.node
+        for each in tree.find_all(nodes.Assign)
+        if isinstance(each.target, nodes.Name) and each.target.name == SECTION_NAMES
+    ]
+
+
 def require_kind(kind: str) -> None:
     """RenderError for a report kind without a template."""
     if kind not in kinds():
         raise RenderError(f"there is no report kind {kind}, only {', '.join(kinds())}")
 
 
-def page(kind: str, context: dict[str, Any], translate: Translator) -> str:
-    """The HTML of a document."""
+def page(
+    kind: str, context: dict[str, Any], translate: Translator, own: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The HTML of a document; ``own`` templates stand in the place of shipped ones of the same path."""
     require_kind(kind)
     try:
-        return _environment().get_template(f"{kind}/document.html.j2").render(_=translate, **context)
-    except TemplateError as problem:
+        with limited(MOST_SECONDS, f"template of {kind}"):
+            return environment(own).get_template(f"{kind}/document.html.j2").render(_=translate, **context)
+    except (TemplateError, RecursionError, TypeError, ValueError, ArithmeticError) as problem:
         raise RenderError(f"template of {kind}: {type(problem).__name__}: {problem}") from problem
 
 
@@ -115,7 +127,7 @@ def document(
     kind: str,
     *,
     identifier: str,
-    colours: str = "",
+    own_style: str = "",
     attached: Callable[[], Sequence[weasyprint.Attachment]] = tuple,
 ) -> bytes:
     """The PDF of an HTML page. Any warning of the PDF engine, and any character without a glyph, is a RenderError."""
@@ -123,7 +135,7 @@ def document(
     fonts = FontConfiguration()
     with warnings_are_errors():
         fetcher = PackagedFilesOnly()
-        texts = (*style_sheets(kind), colours)
+        texts = (*style_sheets(kind), own_style)
         sheets = [weasyprint.CSS(string=text, font_config=fonts, url_fetcher=fetcher) for text in texts]
         page = weasyprint.HTML(string=html, base_url="about:blank", url_fetcher=fetcher)
         result = page.render(stylesheets=sheets, font_config=fonts, pdf_tags=True)
@@ -145,22 +157,11 @@ def style_sheets(kind: str) -> list[str]:
     return [glyphs.font_faces(), *(path.read_text(encoding="utf-8") for path in (*shared, *own))]
 
 
-def colours(look: Look) -> str:
-    """A style sheet that puts a company's colours in the place of ours."""
-    return f":root {{ --title: #{look.colours.title}; --mark: #{look.colours.mark}; }}"
-
-
-@cache
-def _environment() -> SandboxedEnvironment:
-    environment = SandboxedEnvironment(
-        loader=FileSystemLoader(templates_folder()),
-        autoescape=True,  # for every name: what ends in .j2 is not covered by a choice by extension
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["picture"] = Markup  # SVG that this package drew itself
-    return environment
+def own_style(scenario: Scenario) -> str:
+    """A style sheet with a company's colours in the place of ours, and the style sheets of its template folder."""
+    colours = scenario.look.colours
+    own = [text for path, text in scenario.own_templates.items() if path.endswith(".css")]
+    return "\n".join((f":root {{ --title: #{colours.title}; --mark: #{colours.mark}; }}", *own))
 
 
 class PackagedFilesOnly(URLFetcher):

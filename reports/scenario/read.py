@@ -23,6 +23,7 @@ from reports.scenario.services import constructed
 from reports.scenario.settings import set_value
 from reports.scenario.spread import SERVICES, ServicesFile, as_written, lists_services, spread
 from reports.scenario.targets import Targets
+from reports.scenario.template_files import read_templates
 from reports.scenario.workload import DEMAND_KEYS, Workload
 from reports.strict_yaml import YamlDocument, did_you_mean, read, validate
 
@@ -67,14 +68,15 @@ def read_scenario(
     file, used, found = attach(file, merged, catalog, path.parent)
     problems += found
     look, more, found = read_look(file.theme, merged, path.parent)
-    used += more
-    problems += found
+    own_templates, texts, wrong = read_templates(file.templates, merged, path.parent)
+    used = (*used, *more, *texts)
+    problems += [*found, *wrong]
     problems += _check_whole(file, merged)
     problems += check_fleet(file, merged, catalog)
     if problems:
         raise InputError(in_file_order(as_written(problems)))
     frozen = _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
-    return frozen.model_copy(update={"text": text, "look": look})
+    return frozen.model_copy(update={"text": text, "look": look, "own_templates": own_templates})
 
 
 def _name_and_spread(merged: Merged, catalog: Catalog, partial: bool = False) -> tuple[frozenset[str], list[Problem]]:

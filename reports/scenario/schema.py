@@ -170,6 +170,8 @@ class ScenarioFile(Strict):
     """Which PDF reports are written; the workbook always is."""
     theme: str = Field(default="", max_length=200)
     """A file beside this one with the company's own colours, logo, header, footer and disclaimer."""
+    templates: str = Field(default="", max_length=200)
+    """A folder beside this file with own page blocks and style sheets, laid over the shipped templates."""
     client: str = Field(default="", max_length=200)
     """Proposals only: who it is for."""
     version: str = Field(default="", max_length=40)
@@ -194,6 +196,8 @@ class Scenario(ScenarioFile):
     """(path from the scenario's folder, SHA-256) of the scenario and of the file it extends."""
     look: Look = Look()
     """What the theme file says."""
+    own_templates: Mapping[str, str] = Field(default_factory=dict)
+    """Path inside the template folder -> text."""
     own_workloads: frozenset[str] = frozenset()
     """Services whose workload or targets differ from the scenario's."""
     text: str = ""
