@@ -32,7 +32,7 @@ TOLERATED = {
 def folder(tmp_path_factory: pytest.TempPathFactory, repository: Path, catalog: Catalog) -> Path:
     scenario = read_scenario(repository / "scenarios" / "capacity-proposal.yaml", catalog)
     target = tmp_path_factory.mktemp("out") / "report"
-    outputs.write_outputs(evaluate(scenario, catalog), target, lambda step: None)
+    outputs.write_outputs(evaluate(scenario, catalog), target, lambda step: None, repository / "scenarios")
     return target
 
 

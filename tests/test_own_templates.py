@@ -62,7 +62,7 @@ def test_the_documented_example(run: Run, repository: Path, catalog: Catalog, tm
 def test_own_sections_are_chosen_and_replaced(run: Run) -> None:
     own = {
         DOCUMENT: '{% extends "packaged/' + DOCUMENT + '" %}{% set section_names = ["sources", "options"] %}',
-        "sections/options.html.j2": '<section id="{{ section.id }}"><h1>{{ section.title }}</h1>replaced by us</section>',
+        "sections/options.html.j2": "<section id={{ section.id }}><h1>{{ section.title }}</h1>replaced by us</section>",
     }
     html = page(run, own)
     assert "replaced by us" in html

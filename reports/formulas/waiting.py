@@ -125,7 +125,7 @@ def prefill_deviation_ms(
     )
 
 
-@formula(unit="ms", label="Step with its prompts, as met", symbol="M", sources=_GATED)
+@formula(unit="ms", label="Step with its prompts, as met", symbol="t_{met}", sources=_GATED)
 def gated_step_ms(step_ms: Any, prefill_idle_ratio: Any, prefill_deviation_ms: Any) -> Any:
     """Mean length of the step that is under way when a request comes: long ones are met more often, by their squared
     deviation over their mean."""
@@ -156,7 +156,7 @@ def prefill_wait_ms(gated_step_ms: Any, prefill_utilisation_ratio: Any, clump_wa
     return gated_step_ms / 2 + np.maximum(np.minimum(prefill_utilisation_ratio, 1) * gated_step_ms + clump_wait_ms, 0)
 
 
-@formula(unit="ratio", label="Share of its running time that others cause", symbol="q", sources=_SHARING)
+@formula(unit="ratio", label="Share of its running time that others cause", symbol="\\chi", sources=_SHARING)
 def crowding_ratio(batch_requests: Any, running_growth_ms: Any, running_ms: Any) -> Any:
     """What a replica serves over the most it could with places without end."""
     return np.minimum(batch_requests * running_growth_ms / running_ms, 1)
