@@ -9,8 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from reports.catalog.records import Catalog
 from reports.pricebook.pin import state
 from reports.run import Run
+from reports.scenario.schema import Scenario
 from reports.writing import write_atomically
 
 NAME = "manifest.json"
@@ -72,6 +74,11 @@ def code_digest() -> str:
     for path in sorted(here.rglob("*.py")):
         digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def inputs_digest(scenario: Scenario, catalog: Catalog) -> str:
+    """SHA-256 over the hashes of everything a run was made from, in the order read."""
+    return hashlib.sha256("".join(code for _, code in (*scenario.files, *catalog.files)).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:

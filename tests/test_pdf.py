@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import re
 import shutil
@@ -375,3 +376,13 @@ def test_quality_notes_stand_where_a_narrower_format_wins(documents: dict[tuple[
     notes = [view_summary.quality_note(words, row) for row in view_summary.rows(run.winners())]
     assert any(notes)
     assert all(re.sub(r"\s+", "", note) in text for note in notes)
+
+
+def test_a_proposal_names_its_risks_and_is_signed_for_its_inputs(documents: dict[tuple[str, str], Path]) -> None:
+    """The hash is that of the files a reader can hash again: their digests, one after the other."""
+    run = run_of("capacity-proposal")
+    joined = "".join(code for _, code in (*run.scenario.files, *run.catalog.files))
+    said = " ".join(text_of(documents["capacity-proposal", "en"]).split())
+    assert f"hash {hashlib.sha256(joined.encode()).hexdigest()[:16]}" in said
+    assert all(words in said for words in ("Risks and exclusions", "Not included:", "Outside every amount", "Sign-off"))
+    assert "Sign-off" not in text_of(documents["monthly-procurement", "en"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from reports.manifest import inputs_digest
 from reports.render import (
     view_accuracy,
     view_count,
@@ -22,7 +23,9 @@ from reports.render import (
     view_nearby,
     view_options,
     view_purchase,
+    view_risks,
     view_sensitivity,
+    view_summary,
     view_switches,
     view_variance,
     view_ways,
@@ -274,6 +277,29 @@ def ways(document: Document) -> Row:
 def purchase(document: Document) -> Row:
     """What is ordered and when, when it is paid, what fits the budget, quotes side by side, and costs per unit."""
     return view_purchase.view(document.words, document.winners)
+
+
+@section(N_("Risks and exclusions"))
+def risks(document: Document) -> Row:
+    """What may turn out otherwise, what the amounts count, and what they leave out."""
+    return view_risks.view(document.words, document.winners)
+
+
+@section(N_("Sign-off"))
+def sign_off(document: Document) -> Row:
+    """Lines to sign, and what exactly is signed."""
+    words = document.words
+    if not document.winners:
+        return {}
+    roles = (N_("Prepared by, capacity"), N_("Checked by, finance"), N_("Approved by"))
+    scenario = words.run.scenario
+    digest = inputs_digest(scenario, words.run.catalog)
+    return {
+        "lead": view_summary.headline(words, document.winners),
+        "roles": [words.translate(role) for role in roles],
+        "hash": words.translate("Made from the inputs with the hash {hash}, as of {date}.", hash=digest[:16],
+                                date=words.day(scenario.as_of)),
+    }  # fmt: skip
 
 
 @section(N_("What would change the money"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
+from reports.manifest import inputs_digest
 from reports.render.excel_style import NAVY
 from reports.render.formats import NOT_AVAILABLE
 from reports.render.sheet import N_, Book, Cell, Picture, Row, Rows, Sheet, gap, heading
@@ -52,7 +52,6 @@ def declare(book: Book) -> Sheet:
 
 def _facts(book: Book) -> Iterator[Row]:
     _, scenario = book.translate, book.run.scenario
-    digest = hashlib.sha256("".join(code for _name, code in (*scenario.files, *book.run.catalog.files)).encode())
     rows: dict[str, str] = {
         N_("Question"): _("Which cards for this workload, how many, how connected, rent or buy."),
         N_("Scenario"): scenario.name,
@@ -63,7 +62,7 @@ def _facts(book: Book) -> Iterator[Row]:
         N_("Method"): _(book.run.method.title),
         N_("Candidates"): f"{len(book.run.candidates):,}",
         N_("Short list"): str(len(book.options)),
-        N_("Hash of all inputs"): digest.hexdigest()[:16],
+        N_("Hash of all inputs"): inputs_digest(scenario, book.run.catalog)[:16],
     }
     if scenario.client:
         rows[N_("Client")] = scenario.client
