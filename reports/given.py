@@ -19,9 +19,6 @@ from reports.scenario.targets import TAIL_SHARE, Statistic, normal_quantile_z
 from reports.scenario.workload import Length
 from reports.units import day_number
 
-CLOSED_LOOP = ("steady", "staggered", "burst")
-"""Patterns of arrivals that keep a fixed number of requests in flight."""
-
 PAGE = "kv_page_tokens"
 """Assumption: tokens of one page of the KV cache."""
 
@@ -85,12 +82,11 @@ def workload_values(service: Service) -> dict[str, float]:
     """Leaves of a workload and its targets. Without targets (the rule of thumb needs none) theirs are blank."""
     workload, targets = service.workload, service.targets
     lengths = {"input": workload.input_tokens, "output": workload.output_tokens}
-    pattern = getattr(workload, "arrivals", None)
     found = {
         "prefix_hit_share": workload.prefix_hit_share,
         "interarrival_scv": workload.interarrival_scv,
-        "closed_loop_flag": float(pattern in CLOSED_LOOP),
-        "burst_flag": float(pattern == "burst"),
+        "closed_loop_flag": float(workload.closed_loop),
+        "burst_flag": float(workload.start == "burst"),
         "tpot_target_ms": targets.tpot_ms if targets else np.nan,
         "ttft_target_ms": targets.ttft_ms if targets else np.nan,
         "answer_target_ms": targets.answer_ms if targets else np.nan,
@@ -117,14 +113,15 @@ def quantile_tokens(length: Length, statistic: Statistic) -> float:
 def demand_values(service: Service) -> dict[str, float]:
     """Leaves of a demand: requests at once and requests per second at the peak, 0 for what is not stated."""
     demand = service.demand
-    curve = curve_of(demand)
+    curve, run = curve_of(demand), demand.run
     return _known("demand", {
         "demand_peak_concurrency": demand.peak_concurrency or 0.0,
         "demand_requests_per_s": demand.requests_per_s or 0.0,
         "monthly_growth_rate": curve.rate_per_month if curve else 0.0,
         "growth_saturation_factor": curve.saturation_factor if curve else 0.0,
-        "demand_run_requests": 0.0,
-        "demand_run_hours": NEVER_ENDS_HOURS,
+        "demand_run_requests": run.requests if run else 0.0,
+        "demand_run_hours": run.hours if run else NEVER_ENDS_HOURS,
+        "demand_runs_per_month": run.per_month if run else 0.0,
     })  # fmt: skip
 
 

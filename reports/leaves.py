@@ -297,6 +297,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("growth_saturation_factor", "ratio", "Demand at saturation against today (0: none)"),
         ("demand_run_requests", "requests", "Demand, requests of a finite run (0: none)"),
         ("demand_run_hours", "h", "Demand, time for the finite run"),
+        ("demand_runs_per_month", "runs/month", "Demand, finite runs a month (0: none)"),
         live=True,
     ),
     *_leaves(

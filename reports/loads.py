@@ -48,9 +48,22 @@ def stated_or_mid(name: str, scenario: Scenario, catalog: Catalog) -> float:
 def average_utilisation(service: Service, scenario: Scenario, catalog: Catalog) -> float:
     """Mean load over the peak: as stated, else the mean of the profile, else the assumption."""
     profile = service.workload.profile
-    if profile is not None and UTILISATION not in stated_assumptions(scenario):
-        return profile.mean_share
+    if UTILISATION not in stated_assumptions(scenario):
+        if profile is not None:
+            return profile.mean_share
+        busy = _busy_shares(scenario.service_axis)
+        if service.workload_key in busy:
+            return busy[service.workload_key]
     return stated_or_mid(UTILISATION, scenario, catalog)
+
+
+def _busy_shares(services: Sequence[Service]) -> dict[str, float]:
+    """Workload -> share of the month in which its runs last, the busiest service's; only where all demand is runs."""
+    found: dict[str, list[float | None]] = {}
+    for each in services:
+        found.setdefault(each.workload_key, []).append(each.demand.run.busy_share if each.demand.run else None)
+    return {key: max(share for share in shares if share is not None)
+            for key, shares in found.items() if None not in shares}  # fmt: skip
 
 
 def utilisation_rows(
@@ -58,10 +71,16 @@ def utilisation_rows(
 ) -> dict[str, Said]:
     """The row of the assumption for each workload: where it has a profile, the mean of that."""
     rows: dict[str, Said] = {}
+    busy = _busy_shares(services) if UTILISATION not in stated_assumptions(scenario) else {}
     for each in services:
         key, profile = each.workload_key, each.workload.profile
         rows[key] = {**row, "key": key}
         if profile is None:
+            if key in busy:
+                rows[key] |= {
+                    "value": busy[key], "low": np.nan, "high": np.nan, "basis": "derived", "source": "scenario",
+                    "as_of": "", "confirmed": True, "note": "hours of the runs of a month over 730 h",
+                }  # fmt: skip
             continue
         mean = f"mean over peak of the profile {profile.name}"
         if UTILISATION in stated_assumptions(scenario):

@@ -137,7 +137,7 @@ def test_demand_by_model_uses_ids_and_the_rest_falls_back(tmp_path: Path, catalo
         ("tpot_ms: 50,", "tpot_ms: 50, tpot_p95_ms: 60,", "targets: state exactly one of tpot_ms"),
         ("targets: {tpot_ms: 50, ttft_p99_ms: 2000}", "", "targets: is missing; expected a target for TPOT"),
         ("{peak_concurrency: 100}", "{peak_concurrency: 100, requests_per_s: 2}", "state exactly one of peak_conc"),
-        ("{peak_concurrency: 100}", "{}", "state peak_concurrency, requests_per_s, users, tokens_per_month or"),
+        ("{peak_concurrency: 100}", "{}", "state peak_concurrency, requests_per_s, users, tokens_per_month, run or"),
         ("{peak_concurrency: 100}", "{by_model: {deepseek-r1: {requests_per_s: 1}}}",
          "s.yaml:8:3: workload.demand: says nothing about qwen2.5-7b-instruct"),
         ("{peak_concurrency: 100}", "{peak_concurrency: 1, by_model: {qwen3-32b: {requests_per_s: 1}}}",

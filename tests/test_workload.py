@@ -236,7 +236,7 @@ def test_a_long_enough_trace_brings_its_profile(tmp_path: Path, catalog: Catalog
         ("{tokens_per_month: {}}", "workload.demand.tokens_per_month: state input, output, or both"),
         ("{users: {count: 1, active_share: 1, requests_per_hour: 1}, requests_per_s: 1}",
          "state exactly one of requests_per_s and users"),
-        ("{growth: {rate_per_month: 0.1}}", "state peak_concurrency, requests_per_s, users, tokens_per_month or"),
+        ("{growth: {rate_per_month: 0.1}}", "state peak_concurrency, requests_per_s, users, tokens_per_month, run or"),
         ("{peak_concurrency: 1, growth: {rate: 0.1}}", 'unknown key "rate"; expected months such as 2027-01'),
         ("{peak_concurrency: 1, growth: {2027-13: 2}}", 'unknown key "2027-13"'),
         ("{peak_concurrency: 1, growth: {2027-01: 2, rate_per_month: 0.1}}", "state either amounts by month, or"),

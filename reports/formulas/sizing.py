@@ -59,16 +59,26 @@ def headroom_share(units_needed: Any, recommended_concurrency: Any, demand_concu
 
 @formula(unit="Mtok/month", label="Output tokens per month", symbol="O", sources=_SOURCE)
 def output_mtok_per_month(
-    demand_concurrency: Any, request_time_s: Any, output_mean_tokens: Any, average_utilisation: Any
+    demand_concurrency: Any,
+    run_concurrency: Any,
+    request_time_s: Any,
+    average_utilisation: Any,
+    demand_run_requests: Any,
+    demand_runs_per_month: Any,
+    output_mean_tokens: Any,
 ) -> Any:
-    """Answers finished at peak, times the average over the month as a share of the peak."""
+    """Answers finished at the peak, times the average over the month as a share of the peak; of a finite run its
+    requests, times the runs of a month."""
     return (
-        demand_concurrency
-        / request_time_s
+        (
+            (demand_concurrency - run_concurrency)
+            / request_time_s
+            * average_utilisation
+            * HOURS_PER_MONTH
+            * SECONDS_PER_HOUR
+            + demand_run_requests * demand_runs_per_month
+        )
         * output_mean_tokens
-        * average_utilisation
-        * HOURS_PER_MONTH
-        * SECONDS_PER_HOUR
         / TOKENS_PER_MILLION
     )
 

@@ -55,7 +55,7 @@ def stage(run: Run) -> Run:
     winners = {str(row["service"]): row for row in known.to_dict("records")}
     services, splits = [], []
     for service in run.scenario.service_axis:
-        if service.name in winners:
+        if service.name in winners and service.demand.run is None:  # a run has no short requests to protect
             for split, parts in _splits(service, winners[service.name]):
                 splits.append(split)
                 services += parts

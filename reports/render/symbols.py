@@ -154,6 +154,7 @@ SYMBOLS: dict[str, str] = {
     "horizon_months": "H",
     "demand_peak_concurrency": "D_{peak}",
     "demand_requests_per_s": "\\lambda_{in}",
+    "demand_runs_per_month": "m_{job}",
     # layout and search
     "unit_cards": "N_{unit}",
     "replicas": "n_{rep}",

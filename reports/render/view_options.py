@@ -107,6 +107,10 @@ def _demand(words: Wording, options: pd.DataFrame) -> str:
         parts.append(words.translate("{n} requests at once", n=words.short(peak, 4)))
     if rate:
         parts.append(words.translate("{n} requests a second", n=words.short(rate, 4)))
+    run = finite(row.get("demand_run_requests"))
+    if run:
+        parts.append(words.translate("{n} requests within {hours}", n=words.count(run),
+                                     hours=words.with_unit(row["demand_run_hours"], "h", digits=3)))  # fmt: skip
     return words.listed(parts)
 
 

@@ -105,10 +105,13 @@ def left_out(words: Wording) -> int:
 
 
 def _demand(words: Wording, service: Service) -> dict[str, str]:
-    facts = words.run.facts
+    _, facts = words.translate, words.run.facts
     own = facts[(facts["scope"] == "demand") & (facts["key"] == service.name)].set_index("column")["value"]
     concurrent, rate = float(own["demand_peak_concurrency"]), float(own[RATE])
     peak = words.with_unit(concurrent, "requests") if concurrent else words.with_unit(rate, "requests/s", digits=3)
+    run = service.demand.run
+    if run is not None:
+        peak = _("all within {hours}", hours=words.with_unit(run.hours, "h", digits=3))
     used = facts[(facts["column"] == UTILISATION) & (facts["key"].astype(str) == service.workload_key)]
     return {
         "service": words.service(service.name),
@@ -133,6 +136,10 @@ def _stated(words: Wording, service: Service) -> str:
         if tokens.output is not None:
             parts.append(_("{count} million answer tokens a month", count=words.short(tokens.output / 1e6, 4)))
         return words.listed(parts)
+    run = service.demand.run
+    if run is not None:
+        return _("a run of {count} requests, {times} a month", count=words.count(run.requests),
+                 times=words.short(run.per_month))  # fmt: skip
     return _("requests at once") if service.demand.peak_concurrency else _("arrivals")
 
 

@@ -1,4 +1,4 @@
-"""How many requests there are: stated as concurrency, arrivals, users or monthly tokens, and how that grows."""
+"""How many requests there are: as concurrency, arrivals, users, monthly tokens or a run to finish, and its growth."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
+from reports.constants import HOURS_PER_MONTH
 from reports.scenario.strict import Strict
 from reports.yaml_problems import did_you_mean
 
@@ -20,7 +21,7 @@ Demanded = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 TokensPerMonth = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
 ActiveShare = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
-DEMAND_KEYS = ("peak_concurrency", "requests_per_s", "users", "tokens_per_month")
+DEMAND_KEYS = ("peak_concurrency", "requests_per_s", "users", "tokens_per_month", "run")
 """The forms of a demand; exactly one is stated."""
 RATE, SATURATION = "rate_per_month", "saturation"
 MONTH = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])")
@@ -55,6 +56,31 @@ class MonthlyTokens(Strict):
     def _something(self) -> MonthlyTokens:
         if self.input is None and self.output is None:
             raise ValueError("state input, output, or both")
+        return self
+
+
+class FiniteRun(Strict):
+    """So many requests within so many hours: an evaluation, a night of documents. A fixed number is kept in flight."""
+
+    requests: Demanded
+    """Requests of one run."""
+    hours: Annotated[float, Field(gt=0, le=HOURS_PER_MONTH, allow_inf_nan=False)]
+    """From the first request to the last answer; at most a month."""
+    per_month: Annotated[float, Field(gt=0, le=HOURS_PER_MONTH, allow_inf_nan=False)] = 1.0
+    """Runs in a month, one after the other; tokens and electricity of a month follow."""
+
+    @property
+    def busy_share(self) -> float:
+        """Hours of a month in which it runs, over all hours of a month."""
+        return self.hours * self.per_month / HOURS_PER_MONTH
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> FiniteRun:
+        if self.busy_share > 1:
+            raise ValueError(
+                f"hours x per_month is {self.hours * self.per_month:g}, more than the {HOURS_PER_MONTH:g} hours of a "
+                "month; runs at the same time are one run with more requests"
+            )
         return self
 
 
@@ -111,7 +137,7 @@ HourlyProfile = Annotated[
 
 
 class ModelDemand(Strict):
-    """Demand for one model, in one of four forms."""
+    """Demand for one model, in one of five forms."""
 
     peak_concurrency: Demanded | None = None
     """Requests being answered at the same time, at the peak."""
@@ -121,6 +147,8 @@ class ModelDemand(Strict):
     """Users and their habits."""
     tokens_per_month: MonthlyTokens | None = None
     """Tokens of a month."""
+    run: FiniteRun | None = None
+    """Requests to answer within so many hours."""
     growth: Growth | None = None
     """How the demand grows; amounts are in the unit of the demand (users: their number)."""
 
@@ -148,6 +176,8 @@ class Demand(Strict):
     """Users of each model and their habits."""
     tokens_per_month: MonthlyTokens | None = None
     """Tokens of a month for each model."""
+    run: FiniteRun | None = None
+    """Requests to answer within so many hours."""
     growth: Growth | None = None
     """How the demand grows; amounts are in the unit of the demand (users: their number)."""
     hourly_profile: HourlyProfile | None = None
@@ -189,6 +219,8 @@ def stated_amount(demand: Demand | ModelDemand) -> float | None:
     value = getattr(demand, form)
     if isinstance(value, Users):
         return value.count
+    if isinstance(value, FiniteRun):
+        return value.requests
     if isinstance(value, MonthlyTokens):
         numbers = [each for each in (value.input, value.output) if each is not None]
         return numbers[0] if len(numbers) == 1 else None

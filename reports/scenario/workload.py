@@ -38,6 +38,7 @@ Length = Annotated[
     | TraceLength,
     Field(discriminator="distribution"),
 ]  # fmt: skip
+Start = Literal["open-loop", "steady", "staggered", "burst"]
 CLOSED_LOOP = ("steady", "staggered", "burst")
 HOURS_PER_WEEK = 168
 
@@ -94,9 +95,9 @@ class Workload(Strict):
     burstiness: Annotated[float, Field(ge=0, le=10_000, allow_inf_nan=False)] | None = None
     """Squared coefficient of variation of the time between arrivals: 1 at random, more in bursts, 0 like a clock;
     default: as in the trace, else 1."""
-    arrivals: Literal["open-loop", "steady", "staggered", "burst"] = "open-loop"
+    arrivals: Start | None = None
     """open-loop: requests come at a rate, whatever leaves. steady, staggered, burst: a fixed number is in flight, from
-    the start, started one after the other, or all at once."""
+    the start, started one after the other, or all at once. Default: open-loop; of a run, staggered."""
     demand: Demand
 
     _trace: Trace | None = PrivateAttr(None)
@@ -147,9 +148,14 @@ class Workload(Strict):
         return found or 0.0
 
     @property
+    def start(self) -> Start:
+        """How requests come: as stated; else a run keeps a number in flight, started one after the other."""
+        return self.arrivals or ("open-loop" if self.demand.run is None else "staggered")
+
+    @property
     def closed_loop(self) -> bool:
         """Whether a fixed number of requests is in flight."""
-        return self.arrivals in CLOSED_LOOP
+        return self.start in CLOSED_LOOP
 
     @property
     def joint(self) -> Whole | None:

@@ -18,7 +18,7 @@ from reports.scenario.operations import SAID_BY_POLICIES
 PERFORMANCE = "recommended_concurrency"
 """Its error is the measured band of the prediction, not a row of the catalog."""
 
-DEMAND = ("demand_peak_concurrency", "demand_requests_per_s")
+DEMAND = ("demand_peak_concurrency", "demand_requests_per_s", "demand_run_requests")
 RENT = "rent_offer_price_per_card_hour"
 DEMAND_RANGE, RENT_RANGE = "demand_error_ratio", "rent_quote_ratio"
 """Assumptions: how far a stated demand, and a quoted rent, may be from what comes; their mid is 1."""

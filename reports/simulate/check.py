@@ -128,7 +128,7 @@ def cases(run: Run) -> list[Listed]:
             streams[name] = tuple(Stream(service, repeat) for repeat in range(MOST_REPEATS))
         context = int(run.catalog.models[service.model].max_context_tokens)
         unit = replace(unit, most_tokens=min(unit.most_tokens, context))
-        pattern = Pattern(service.workload.closed_loop, service.workload.arrivals == "burst")
+        pattern = Pattern(service.workload.closed_loop, service.workload.start == "burst")
         found.append(Listed(row, Case(unit, streams[name], targets_of(service), request_s, pattern)))
     return found
 

@@ -131,6 +131,9 @@ def _derivations(book: Book) -> Iterator[Row]:
         for name, formula in (("users", users_requests_per_s), ("tokens_per_month", tokens_requests_per_s)):
             if getattr(service.demand, name) is not None:
                 yield from _derived(book, service, formula)
+        if service.demand.run is not None:
+            for name in ("demand_run_requests", "demand_run_hours", "demand_runs_per_month"):
+                yield _step(book, service, name, Ref(("input", "demand", service.name, name)), "link")
         for name in ("demand_peak_concurrency", RATE):
             if getattr(service.demand, name.removeprefix("demand_")) is not None:
                 yield _step(book, service, name, Ref(("input", "demand", service.name, name)), "link")

@@ -18,7 +18,8 @@ NAME = N_("Sizing")
 LABEL, UNIT, FIRST = 1, 2, 3
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Demand"), ("demand_peak_concurrency", "demand_requests_per_s", "request_time_s", "demand_concurrency")),
+    (N_("Demand"), ("demand_peak_concurrency", "demand_requests_per_s", "request_time_s", "demand_run_requests",
+                   "demand_run_hours", "run_tail_s", "run_request_s", "demand_concurrency")),
     (
         N_("What one unit carries"),
         ("unit_cards", "replicas", "tensor_parallel", "data_parallel", "pipeline_parallel", "memory_requests",
