@@ -125,8 +125,8 @@ def test_one_model_may_have_a_run_and_another_a_peak(tmp_path: Path, catalog: Ca
 
 
 def test_a_run_set_over_a_peak_drops_the_peak(tmp_path: Path, catalog: Catalog) -> None:
-    sets = ["workload.demand.run={requests: 500, hours: 3}"]
-    (service,) = read(tmp_path, catalog, SMALL, sets=sets).service_axis
+    over = "overrides: {night: {workload: {demand: {run: {requests: 500, hours: 3}}}}}\n"
+    (service,) = read(tmp_path, catalog, SMALL + over, overrides=["night"]).service_axis
     assert service.demand.stated == ["run"]
     sets = ["workload.demand.run.hours=4"]
     (service,) = read(tmp_path, catalog, stated("{run: {requests: 500, hours: 3}}"), sets=sets).service_axis
