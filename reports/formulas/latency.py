@@ -130,14 +130,19 @@ def answer_crowd_requests(
     )
 
 
+@formula(unit="experts", label="Experts touched by the crowd that runs", symbol="E_q", sources=("roofline-note",))
+def crowd_experts(experts: Any, expert_missed_ratio: Any, crowd_requests: Any) -> Any:
+    """As for the mean, of more requests."""
+    return experts * (1 - expert_missed_ratio**crowd_requests)
+
+
 @formula(unit="ms", label="TPOT at the statistic of its target", symbol="TPOT_q", sources=("roofline-note", *_QUEUE))
 def tpot_tail_ms(
     crowd_requests: Any,
     dense_read_ms: Any,
     dense_request_ms: Any,
     expert_read_ms: Any,
-    experts: Any,
-    expert_missed_ratio: Any,
+    crowd_experts: Any,
     expert_request_ms: Any,
     expert_tile_requests: Any,
     step_fixed_ms: Any,
@@ -155,12 +160,8 @@ def tpot_tail_ms(
     return (
         np.maximum(dense_read_ms, dense_request_ms * crowd_requests)
         + np.maximum(
-            expert_read_ms * experts * (1 - expert_missed_ratio**crowd_requests),
-            expert_request_ms
-            * (
-                crowd_requests
-                + np.minimum(crowd_requests, experts * (1 - expert_missed_ratio**crowd_requests) * expert_tile_requests)
-            ),
+            expert_read_ms * crowd_experts,
+            expert_request_ms * (crowd_requests + np.minimum(crowd_requests, crowd_experts * expert_tile_requests)),
         )
         + step_fixed_ms
         + step_request_ms * crowd_requests
@@ -286,6 +287,7 @@ FORMULAS = (
     running_deviation_requests,
     stall_deviation_requests,
     crowd_requests,
+    crowd_experts,
     tpot_tail_ms,
     answer_ms,
     answer_crowd_requests,
