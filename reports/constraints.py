@@ -154,6 +154,12 @@ SENTENCES: dict[str, str] = {
 }
 """Message id of every code."""
 
+QUOTES: dict[str, tuple[str, ...]] = {
+    record.code: record.quotes for records in CONSTRAINTS.values() for record in records
+}
+"""Excuse code of a constraint -> the columns that its sentence quotes: what it is, and where that is said, the most."""
+
+
 def applies(record: Constraint, row: Mapping[str, Any]) -> bool:
     """Whether a row is held to a constraint: a target that nobody stated, and a simulation not run, limit nothing."""
     return not float(row[record.bound]) >= min(NO_TARGET_MS, NOT_SIMULATED_REQUESTS)

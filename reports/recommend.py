@@ -6,10 +6,12 @@ with the fewest cards stands for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
-from reports.constraints import LAYOUT_EXCUSES, binding, quoted
+from reports.constraints import LAYOUT_EXCUSES, QUOTES, binding, quoted
 
 OPTION = ["service", "quantization", "gpu", "interconnect"]
 SHORTLIST_ROWS = 12
@@ -122,3 +124,26 @@ def excuses(candidates: pd.DataFrame, marked: pd.DataFrame) -> pd.DataFrame:
             parts.append(part.assign(code=code, constraint=constraint, values=values))
     names = ["candidate_id", "method", "option_id", "service", "model", "code", "constraint", "values"]
     return pd.concat(parts)[names].reset_index(drop=True) if parts else pd.DataFrame(columns=names)
+
+
+def closest(found: pd.DataFrame, service: str) -> pd.Series | None:
+    """The option of a service that came closest to working, as a row of ``excuses``; None when it has none.
+
+    Codes are in the order in which they come closer; of options with the same one, that which misses its bound least.
+    """
+    own = found[(found["service"].astype(str) == service) & (found["option_id"] != "")]
+    if own.empty:
+        return None
+    order = {code: index for index, code in enumerate(LAYOUT_EXCUSES)}
+    misses = [_miss(str(code), values) for code, values in zip(own["code"], own["values"], strict=True)]
+    ranked = own.assign(_code=own["code"].map(order).fillna(-1), _miss=misses)
+    return ranked.sort_values(["_code", "_miss"], ascending=[False, True], kind="stable").iloc[0]
+
+
+def _miss(code: str, values: Mapping[str, object]) -> float:
+    """How many times its bound the value is that a sentence quotes; endless where it quotes no such pair."""
+    quotes = QUOTES.get(code, ())
+    if len(quotes) != 2:
+        return np.inf
+    value, bound = (float(values.get(name, np.nan)) for name in quotes)  # type: ignore[arg-type]
+    return value / bound if bound > 0 and np.isfinite(value) else np.inf

@@ -94,7 +94,7 @@ def test_a_candidate_without_a_price_is_not_a_missed_target() -> None:
         "Llama-3.3-70B-Instruct: meets the targets but has no price; see why each price was passed over."
     )
     said = text_of(run)
-    assert "No candidate meets the targets" not in said
+    assert "No card meets the targets" not in said
     assert "neither a rental offer nor a purchase price" not in said
     assert "Meets the targets with 16 cards, but has no price." in said
 
@@ -224,3 +224,16 @@ def test_a_missing_system_library_is_one_line_that_says_what_to_install(tmp_path
     last = found.stderr.strip().splitlines()[-1]
     assert last.startswith("reports.errors.MissingLibrary: PDF documents need Pango")
     assert "libharfbuzz-subset0" in last
+
+
+def test_a_target_that_no_card_meets_names_the_closest() -> None:
+    """A token in 0.01 ms is faster than any memory can be read; the closest is the option that misses it least."""
+    run = run_of("targets.tpot_ms=0.01")
+    words = words_of(run)
+    headline = view_summary.headline(words, [])
+    options = run.options.assign(miss=run.options["tpot_tail_ms"] / run.options["tpot_target_ms"])
+    least = options[options["excuse_code"] == "tpot-target"].sort_values("miss").iloc[0]
+    assert headline.startswith("No card meets the targets. The closest is ")
+    assert words.gpu(least["gpu"]) in headline
+    assert "per token with a single request; the target is 0.01 ms." in headline
+    assert headline in text_of(run)

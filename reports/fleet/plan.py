@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from reports.catalog.records import Catalog
-from reports.constraints import LAYOUT_EXCUSES
 from reports.cost.quotes import Listed
 from reports.errors import GpubookError
 from reports.facts import COLUMNS as FACT_COLUMNS
@@ -34,6 +33,7 @@ from reports.fleet.shortage import COLUMNS as SHORTAGE_COLUMNS
 from reports.fleet.shortage import shortage
 from reports.fleet.sources import sources
 from reports.plan.outlook import period_of
+from reports.recommend import closest
 from reports.run import Run
 from reports.scenario.schema import Scenario
 
@@ -144,17 +144,14 @@ def question(
 def _without_plan(run: Run, ways: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """Why no plan can hold these services: no option meets the targets, or no machine with such a card can be had."""
     rows: list[tuple[str, str, object]] = []
-    closeness = {code: index for index, code in enumerate(LAYOUT_EXCUSES)}
     for name in names:
         able = ways[ways["service"] == name]
         if len(able):
             rows.append((name, NO_SOURCE, {"gpus": Listed(sorted(set(able["gpu"])))}))
             continue
-        excuses = run.excuses[(run.excuses["service"] == name) & (run.excuses["option_id"] != "")]
-        order = excuses["code"].map(closeness).fillna(-1).sort_values(ascending=False, kind="stable").index
-        closest = excuses.loc[order[0]] if len(order) else None
-        values = {} if closest is None else {
-            "option": str(closest["option_id"]), "code": str(closest["code"]), "values": closest["values"],
+        near = closest(run.excuses, name)
+        values = {} if near is None else {
+            "option": str(near["option_id"]), "code": str(near["code"]), "values": near["values"],
         }  # fmt: skip
         rows.append((name, NO_OPTION, values))
     return pd.DataFrame(rows, columns=["service", "reason", "reason_values"])

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from reports.constraints import SENTENCES
 from reports.cost.offers import LONG_TERMS, OLD_OFFERS, WIDE_SPREADS
 from reports.cost.purchases import OLD_PRICES, WIDE_PURCHASES
 from reports.cost.quotes import PURCHASE_QUOTES, RENT_QUOTES, Listed, Measured
+from reports.recommend import closest
 from reports.render.wording import Wording, finite
 
 _ONE = re.compile(r"(?<![\d.,])1 ((?:[a-z]+ )?(?:card|day|head|instance|month|offer|price|request|server|stage))s\b")
@@ -29,6 +31,19 @@ def warnings(words: Wording) -> list[str]:
         if _ABOUT.get(message, words.ways[0]) in words.ways
     )
     return list(dict.fromkeys(shown))
+
+
+def near_miss(words: Wording, service: str) -> str:
+    """What came closest for a service that nothing can serve, and by how much it misses; empty where nothing did."""
+    found = closest(words.run.excuses, service)
+    if found is None or found["code"] not in SENTENCES:
+        return ""
+    option = words.run.options.set_index("option_id").loc[found["option_id"]]
+    name = words.translate("{cards} × {card}, {format}, {link}", cards=words.count(option["unit_cards"]),
+                           card=words.gpu(option["gpu"]), format=words.quantization(option["quantization"]),
+                           link=words.link(option["interconnect"]))  # fmt: skip
+    return words.translate("The closest is {option}: {why}", option=name,
+                           why=said(words, SENTENCES[str(found["code"])], found["values"]))  # fmt: skip
 
 
 def said(words: Wording, message: str, values: Mapping[str, Any]) -> str:

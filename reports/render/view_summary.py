@@ -9,7 +9,7 @@ import pandas as pd
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
 from reports.render import growing, view_fleet, view_money, view_nearby, view_pool
-from reports.render.sentences import term, warnings
+from reports.render.sentences import near_miss, term, warnings
 from reports.render.wording import Wording, finite
 
 Row = dict[str, Any]
@@ -47,27 +47,27 @@ def summary(words: Wording, winners: list[Row]) -> dict[str, Any]:
 
 
 def unanswered(words: Wording, winners: list[Row]) -> tuple[list[str], list[str]]:
-    """Models without a winner, by name: those that only lack a price, and those that nothing can serve."""
+    """Services without a winner: names as shown of those that only lack a price, and ids of what nothing can serve."""
     options = words.run.options
     served = set(options.loc[options["feasible"].astype(bool), "service"].astype(str))
     answered = {str(row["service"]) for row in winners}
     open_ones = [each.name for each in words.run.scenario.service_axis if each.name not in answered]
     return (
         [words.service(name) for name in open_ones if name in served],
-        [words.service(name) for name in open_ones if name not in served],
+        [name for name in open_ones if name not in served],
     )
 
 
 def without_answer(words: Wording, unpriced: list[str], infeasible: list[str]) -> list[str]:
     """Why services have no answer, one sentence a reason."""
     said = []
-    if infeasible:
-        names = words.listed(infeasible)
-        said.append(
-            words.translate("No candidate meets the targets for: {models}.", models=names)
+    for name in infeasible:
+        first = (
+            words.translate("No card meets the targets for {model}.", model=words.service(name))
             if words.has_targets
-            else words.translate("No candidate can run: {models}.", models=names)
+            else words.translate("No card can run {model}.", model=words.service(name))
         )
+        said.append(words.joined(first, near_miss(words, name)))
     if unpriced:
         said.append(words.translate("Served within the targets, but without a price: {models}.",
                                     models=words.listed(unpriced))
@@ -142,11 +142,9 @@ def no_winner(words: Wording) -> str:
     """The headline of a document without a recommendation: nothing is good enough, or nothing has a price."""
     unpriced, _ = unanswered(words, [])
     if not unpriced:
-        return (
-            words.translate("No candidate meets the targets: see why each was rejected.")
-            if words.has_targets
-            else words.translate("No candidate can run: see why each was rejected.")
-        )
+        first = words.translate("No card meets the targets." if words.has_targets else "No card can run it.")
+        services = [each.name for each in words.run.scenario.service_axis]
+        return words.joined(first, *([near_miss(words, services[0])] if len(services) == 1 else []))
     names = words.listed(unpriced)
     if not words.has_targets:
         return words.translate("{models}: can run but has no price; see why each price was passed over.", models=names)

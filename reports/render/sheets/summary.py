@@ -8,11 +8,11 @@ from reports.cost.timeline import NOT_COMPARED
 from reports.render.excel_style import BLUE
 from reports.render.formats import AMOUNT, COUNT, PERCENT, PRICE, QUANTITY, SERIAL, NumberKind
 from reports.render.live import Anchor, Call, Live, Ref, Span
-from reports.render.sentences import warnings
+from reports.render.sentences import near_miss, warnings
 from reports.render.sheet import N_, Block, Book, Cell, Highlight, Row, Rows, Sheet, gap, heading, sentence
 from reports.render.sheets import inputs
 from reports.render.sheets.cost_by_month import cumulative_chart
-from reports.render.sheets.recommendation import excuse, over
+from reports.render.sheets.recommendation import over
 
 ORDER = 20
 NAME = N_("Summary")
@@ -102,11 +102,6 @@ def _answers(book: Book) -> Iterator[Row]:
             yield Row({1: Cell(text, "headline", across=WIDTH)}, 21)
 
 
-def _closest(book: Book, service: str) -> str:
-    reasons = book.run.excuses[(book.run.excuses["service"] == service) & (book.run.excuses["option_id"] != "")]
-    return excuse(book, str(reasons.iloc[-1]["code"]), reasons.iloc[-1]["values"]) if len(reasons) else ""
-
-
 def _figures(book: Book) -> Iterator[Row]:
     """Four figures over all services, each over its label."""
     if not book.services:
@@ -175,7 +170,7 @@ def _cautions(book: Book) -> Iterator[Row]:
     for service in (each.name for each in book.run.scenario.service_axis):
         if service not in book.services:
             text = _("{model}: none of the options meets the targets at a known price.", model=book.service(service))
-            found.append(book.words.joined(text, _closest(book, service)))
+            found.append(book.words.joined(text, near_miss(book.words, service)))
     if found:
         yield gap()
         yield heading(book.as_evaluated, WIDTH)
