@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import tracemalloc
@@ -22,6 +23,11 @@ LLMPERF = {
     "results_number_output_tokens_mean": 201.0, "results_number_errors": 0, "results_num_completed_requests": 50,
     "results_mean_output_throughput_token_per_s": 400.0, "timestamp": 1703136016,
 }  # fmt: skip
+
+OWN_TABLE = (
+    "model,gpu,gpu_count,isl,osl,concurrency_or_batch,framework,framework_version,metric,value,weight_quant\n"
+    "Llama-3.1-8B-Instruct,H100 SXM,1,1000,200,16,vllm,0.10.0,tpot_ms,9.5,fp16\n"
+)
 
 
 def test_llmperf_latency_without_the_first_token(tmp_path: Path) -> None:
@@ -169,11 +175,12 @@ def test_trtllm_log_bytes_and_tokens(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_long_log_needs_little_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_long_log_needs_little_memory(tmp_path: Path, packed: bool) -> None:
     path = tmp_path / "server.log"
     line = b"INFO 12-10 10:14:00 [loggers.py:1] Engine 000: Avg generation throughput: 43.0 tokens/s, Running: 4 reqs\n"
     noise = line * 1000
-    with path.open("wb") as file:
+    with gzip.open(path, "wb", 1) if packed else path.open("wb") as file:
         file.write(vllm_log("3.00").encode())
         for _ in range(400):  # about 40 MB
             file.write(noise)
@@ -186,6 +193,25 @@ def test_a_long_log_needs_little_memory(tmp_path: Path) -> None:
     assert peak < 32e6
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_packed_file_says_what_it_says_unpacked(tmp_path: Path, encoding: str) -> None:
+    texts = {"a.log": vllm_log("3.00"), "b.json": json.dumps(LLMPERF), "c.csv": OWN_TABLE}
+    for name, text in texts.items():
+        plain, gz = tmp_path / name, tmp_path / f"{name}.gz"
+        plain.write_bytes(text.encode(encoding))
+        gz.write_bytes(gzip.compress(text.encode(encoding)))
+        first, second = read(plain), read(gz)
+        assert first.drop(columns=["file", "source_ref"]).equals(second.drop(columns=["file", "source_ref"])), name
+        assert len(second) > 0
+
+
+def test_a_packed_json_is_measured_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b'{"completed": 1, "filler":\n"' + b"x" * (65 * 1024 * 1024) + b'"}'))
+    assert path.stat().st_size < 100_000
+    assert "too large for one result" in refusal(path)
+
+
 def test_large_json_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, '{"completed": 1, "filler":\n"' + "x" * (65 * 1024 * 1024) + '"}')
     assert "too large for one result" in refusal(path)
@@ -195,7 +221,9 @@ def test_large_json_is_refused_before_it_is_read(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("", "is empty"),
-        (b"\x1f\x8b\x08rest", "gzip archive"),
+        (b"\x1f\x8b\x08rest", "broken gzip file"),
+        (gzip.compress(b"GPU KV cache size: 1,000 tokens\n" * 999)[:60], "broken gzip file"),
+        (b"PK\x03\x04rest", "zip archive"),
         (b"\x7fELF\x00\x00", "binary file"),
         ("hello\n", "not a file this program knows"),
         ('{"a": ', "ends in the middle"),

@@ -13,6 +13,7 @@ import pandas as pd
 from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
 from reports.field.canonical import CANONICAL, LATENCIES, MEMORIES, METRICS, RATES, frame
+from reports.field.packed import opened, opened_text
 from reports.field.shapes import SHAPES, Resolver, add, canonical
 from reports.field.traps import mark
 from reports.paths import catalogs_folder
@@ -46,6 +47,8 @@ def read(path: str | Path, catalog: Catalog) -> pd.DataFrame:
                     hint="save the file as CSV UTF-8 in a spreadsheet program")
         ) from None  # fmt: skip
     except (OSError, csv.Error) as error:
+        if isinstance(error, OSError) and error.errno is None:  # a broken archive
+            raise
         raise InputError(Problem(str(path), f"cannot be read: {error}", expected="a CSV file in UTF-8")) from error
     if not parts:
         raise InputError(Problem(str(path), "has a header and no rows", expected="one measured figure a line"))
@@ -62,7 +65,7 @@ def shipped(catalog: Catalog) -> pd.DataFrame:
 
 def _canonical(path: Path, catalog: Catalog) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(MOST_FIELD)
-    with path.open(encoding=_encoding(path), newline="") as file:
+    with opened_text(path, _encoding(path), "strict") as file:
         first = file.readline(MOST_FIELD)
         file.seek(0)
         reader = csv.reader(file, delimiter=delimiter(first))
@@ -93,12 +96,12 @@ def delimiter(header: str) -> str:
 
 
 def _encoding(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def _first_bad_line(path: Path) -> int:
-    with path.open("rb") as file:
+    with opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.field.packed import opened_text
 from reports.field.readers.bench_record import engine_of
 from reports.field.readers.rows import date_of, number, text
 from reports.field.readers.serving import Run, arrivals, pick, table
@@ -101,7 +102,7 @@ def is_csv(header: str) -> bool:
 def read_csv(path: Path) -> pd.DataFrame:
     """Rows of a CSV export: a table of statistics, then one of single values."""
     summary = Summary()
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+    with opened_text(path) as file:
         names: list[str] = []
         for cells in csv.reader(file):
             if not any(cells):

@@ -13,6 +13,7 @@ import pandas as pd
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.field import measured
+from reports.field.packed import opened, whole
 from reports.field.readers import (
     aiperf,
     console_block,
@@ -79,6 +80,11 @@ _JSON: tuple[tuple[Callable[[Any], bool], Reader], ...] = (
 def read(path: str | Path, catalog: Catalog | None = None) -> pd.DataFrame:
     """Measured rows of one file, or InputError with file, line and reason; our own tables need the ``catalog``."""
     place = Path(path)
+    with whole(place):
+        return _read(place, catalog)
+
+
+def _read(place: Path, catalog: Catalog | None) -> pd.DataFrame:
     beginning = head(place)
     first = beginning.lstrip()[:1]
     if first in ("{", "["):
@@ -105,7 +111,7 @@ def is_table(path: Path) -> bool:
 
 def has_json_lines(path: Path) -> bool:
     """Whether the first line is a whole JSON value and another line follows."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         line = file.readline(1 << 26)
         following = file.read(4096).strip()
     text = line.decode("utf-8-sig", "replace").strip()
@@ -121,7 +127,7 @@ def has_json_lines(path: Path) -> bool:
 def _json_reader(path: Path, beginning: str) -> Reader | None:
     """The reader of a JSON document or of JSON lines; None for text that only begins with a bracket (a log)."""
     if has_json_lines(path):
-        with path.open("rb") as file:
+        with opened(path) as file:
             sample = parse_json(path, file.readline(1 << 26).decode("utf-8-sig", "replace"), 1)
         if isinstance(sample, dict) and "metadata" in sample and "metrics" in sample:
             raise refuse(path, "holds one record a request", hint="give profile_export_aiperf.json beside it")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.field.packed import opened_text
 from reports.field.readers.rows import number
 from reports.field.readers.serving import Run, run_rows, usable
 from reports.field.readers.text import refuse
@@ -44,7 +45,7 @@ def read(path: Path) -> pd.DataFrame:
     others: list[str] = []
     runs: list[tuple[dict[str, str], int]] = []
     timings: dict[str, tuple[float, str]] = {}
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+    with opened_text(path) as file:
         reader = csv.DictReader(file)
         for found in reader:
             name = (found.get("Name") or "").strip()

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from reports.constants import BYTES_PER_GIB
+from reports.field.packed import opened_text
 from reports.field.readers.rows import number, text, whole
 from reports.field.readers.serving import Run, table
 from reports.field.readers.text import dig, load_json, refuse
@@ -42,7 +43,7 @@ def is_csv(header: str) -> bool:
 def read_csv(path: Path) -> pd.DataFrame:
     """Rows of a flat CSV: the names of the columns are paths into the report."""
     runs = []
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+    with opened_text(path) as file:
         reader = csv.DictReader(file)
         for found in reader:
             tree: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.errors import InputError, Problem
+from reports.field.packed import opened, opened_text, packed
 
 JSON_LIMIT_BYTES = 64 * 1024 * 1024
 """One JSON document, or one line of JSON lines: larger ones hold every request, not a summary."""
@@ -26,7 +27,7 @@ _TOLD: ContextVar[Callable[[str], None]] = ContextVar("told", default=lambda ste
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\[\d{1,2}(?:;\d{1,3})*m")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_ARCHIVES = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_ARCHIVES = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 @contextmanager
@@ -51,9 +52,11 @@ def head(path: Path) -> str:
     if path.is_dir():
         raise refuse(path, "is a folder", expected="a result file or a log")
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             raw = file.read(HEAD_BYTES)
     except OSError as error:
+        if error.errno is None:  # a broken archive, not a broken disk
+            raise
         raise refuse(path, f"cannot be read: {os.strerror(error.errno or 0)}") from None
     if not raw.strip():
         raise refuse(path, "is empty")
@@ -81,18 +84,18 @@ def lines(
 
     Plain words, not patterns: they are searched at the speed of the disk, and most of a log is about something else.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         if file.read(2) in _UTF16:
             yield from _utf16_lines(path, keep)
             return
         file.seek(0)
         number, tail, told = 0, b"", 0
-        size = path.stat().st_size
+        of = "" if packed(path) else f" of {path.stat().st_size / 1e9:.1f}"
         while True:
             chunk = file.read(CHUNK_BYTES)
             if file.tell() - told > TOLD_BYTES:
                 told = file.tell()
-                _TOLD.get()(f"{path.name}, {told / 1e9:.1f} of {size / 1e9:.1f} GB")
+                _TOLD.get()(f"{path.name}, {told / 1e9:.1f}{of} GB")
             data = tail + chunk
             cut = data.rfind(b"\n") + 1 if chunk else len(data)
             block, tail = data[:cut], data[cut:][:LINE_LIMIT_BYTES]
@@ -114,7 +117,7 @@ def _any(words: Sequence[bytes], text: bytes) -> bool:
 
 def _utf16_lines(path: Path, keep: Sequence[bytes]) -> Iterator[tuple[int, str]]:
     """What Windows PowerShell writes with ``>``."""
-    with path.open(encoding="utf-16", errors="replace") as file:
+    with opened_text(path, "utf-16") as file:
         number = 0
         while line := file.readline(LINE_LIMIT_BYTES):
             number += line.endswith("\n")
@@ -125,14 +128,13 @@ def _utf16_lines(path: Path, keep: Sequence[bytes]) -> Iterator[tuple[int, str]]
 
 def load_json(path: Path) -> Any:
     """One JSON document; bare NaN and Infinity are taken, as the tools write them."""
-    size = path.stat().st_size
-    if size > JSON_LIMIT_BYTES:
+    with opened(path) as file:
+        raw = file.read(JSON_LIMIT_BYTES + 1)
+    if len(raw) > JSON_LIMIT_BYTES:
         raise refuse(
-            path, "is too large for one result", read=f"{size / 1e6:.0f} MB",
-            expected=f"at most {JSON_LIMIT_BYTES / 1e6:.0f} MB",
+            path, "is too large for one result", expected=f"at most {JSON_LIMIT_BYTES / 1e6:.0f} MB",
             hint="give the summary: without --save-detailed, --output-details or per-request records",
         )  # fmt: skip
-    raw = path.read_bytes()
     return parse_json(path, raw.decode("utf-16" if raw.startswith(_UTF16) else "utf-8-sig", "replace"), 1)
 
 
@@ -155,7 +157,7 @@ def parse_json(path: Path, text: str, line: int) -> Any:
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """(line, value) of a file with one JSON value a line, read one line at a time."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         number = 0
         while raw := file.readline(JSON_LIMIT_BYTES + 1):
             number += 1

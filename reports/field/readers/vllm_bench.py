@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.field.packed import opened_text
 from reports.field.readers.bench_record import run_of
 from reports.field.readers.rows import number
 from reports.field.readers.serving import Run, table
@@ -85,7 +86,7 @@ def _offline(record: dict[str, Any], path: Path, line: int) -> Run:
 def read_csv(path: Path) -> pd.DataFrame:
     """Rows of the summary of a sweep: the same fields, one run a line."""
     runs = []
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+    with opened_text(path) as file:
         reader = csv.DictReader(file)
         for record in reader:
             known = {name: value for name, value in record.items() if name and value not in ("", None)}
