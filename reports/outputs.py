@@ -240,8 +240,9 @@ BREAK_EVENS = (
 def _plans(run: Run) -> list[dict[str, Any]]:
     """Each plan that ``cost_lines.csv`` holds: the sum of its cash lines, discounted, is its ``npv``.
 
-    ``chosen``: what the recommendation takes. ``cheapest``: the least of all ways of a service, which may be one that
-    stands beside the ranking. Break-evens are of buying against renting, on both of them.
+    ``chosen``: what the recommendation takes. ``cheapest``: the least of all ways of a service over its short list,
+    which may be one that stands beside the ranking. ``served_share``: what a way serves of the load; one that serves
+    less than all is never the cheapest. Break-evens are of buying against renting, on both of them.
     """
     if run.ways.empty:
         return []
@@ -251,7 +252,7 @@ def _plans(run: Run) -> list[dict[str, Any]]:
     for way in run.ways.to_dict("records"):
         service, compared = str(way["service"]), way["way"] in ("rent", "buy")
         row = known.loc[way["option_id"]] if way["option_id"] else winners.loc[service]
-        if not (compared or row["winner"]):
+        if not (compared or row["winner"] or way["best"]):
             continue
         plans.append(
             {
@@ -263,6 +264,7 @@ def _plans(run: Run) -> list[dict[str, Any]]:
                 "currency": run.scenario.currency,
                 "chosen": bool(row["winner"]) and way["way"] == row["way"],
                 "cheapest": bool(way["best"]),
+                "served_share": _plain(way["served_share"]),
                 **({name: _plain(row[name]) for name in BREAK_EVENS if name in row} if compared else {}),
             }
         )

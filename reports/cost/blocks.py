@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reports.formulas import books, buy, cashflow, financing, per_unit, purchase, rent, rent_against_buy
-from reports.formulas.aggregate import CUMULATIVE_SUM, FIRST_WHERE, IRR, NPV, PREVIOUS, Aggregate
+from reports.formulas.aggregate import CUMULATIVE_SUM, FIRST_WHERE, IRR, LARGEST, NPV, PREVIOUS, Aggregate
 from reports.formulas.meta import Formula, info
 from reports.methods import Block
 
@@ -68,6 +68,7 @@ CASHFLOW: tuple[CashRow, ...] = (
     _along("incremental_cumulative_amount", "Owning instead of renting, cumulative", "D_{\\Delta}",
            "incremental_cash_amount", CUMULATIVE_SUM),
     *(_month_row(function) for function in cashflow.PAID_BACK),
+    *(_month_row(function) for function in cashflow.STOPPED),
     *(_month_row(function) for function in financing.MONTHS),
     *(_month_row(function) for function in books.AGE),
     _along("previous_book_value_amount", "Book value of the month before", "V_{m-1}", "book_value_amount", PREVIOUS),
@@ -78,7 +79,8 @@ CASHFLOW: tuple[CashRow, ...] = (
 )  # fmt: skip
 """One value a month each, in reading order. ``reads`` names ``month``, rows above, and columns of the option."""
 
-STOCKS = frozenset(("book_value_amount", "tax_value_amount", "lease_liability_amount", "right_of_use_amount"))
+STOCKS = frozenset(("book_value_amount", "tax_value_amount", "lease_liability_amount", "right_of_use_amount",
+                    "hindsight_amount", "rent_regret_amount", "buy_regret_amount"))  # fmt: skip
 """Rows that say what stands at the end of a month: they are not added up over months."""
 
 CASHFLOW_BLOCK = Block("Cash flow", tuple(row.formula for row in CASHFLOW if row.formula is not None))
@@ -108,6 +110,10 @@ CASHFLOW_RESULTS: tuple[CashRow, ...] = (
         "incremental_irr_rate", "ratio", "Return of owning over renting, a month (IRR)", "IRR",
         ("incremental_cash_amount",), aggregate=IRR,
     ),
+    CashRow("rent_worst_regret_amount", "currency", "Largest regret of renting, whenever the service stops",
+            "X_{rent}", ("rent_regret_amount",), aggregate=LARGEST),
+    CashRow("buy_worst_regret_amount", "currency", "Largest regret of owning, whenever the service stops",
+            "X_{buy}", ("buy_regret_amount",), aggregate=LARGEST),
 )  # fmt: skip
 """One value an option each, drawn from the rows of the timeline. Discounted payback is the break-even month."""
 

@@ -67,6 +67,50 @@ def blocks(load: Values, hours: int) -> Values:
     return np.repeat(padded.max(axis=1), hours)[: len(load)]
 
 
+WORKING_DAYS, WEEK_DAYS, DAY_HOURS = 5, 7, 24
+
+
+def business_hours(load: Values, hours_per_week: int) -> NDArray[np.bool_]:
+    """The hours of a week, Monday 0 h first, in which cards are open: the same ones every day, whole hours.
+
+    Monday to Friday while the hours fit in there, else every day; of all starts the one that leaves least load outside.
+    """
+    days = WORKING_DAYS if hours_per_week <= WORKING_DAYS * DAY_HOURS else WEEK_DAYS
+    daily = min(-(-hours_per_week // days), DAY_HOURS)
+    by_hour = load[: days * DAY_HOURS].reshape(days, DAY_HOURS).sum(axis=0)
+    inside = np.convolve(by_hour, np.ones(daily), mode="valid")
+    start = int(np.argmax(inside))
+    found = np.zeros((WEEK_DAYS, DAY_HOURS), dtype=bool)
+    found[:days, start : start + daily] = True
+    return found.ravel()
+
+
+def opened(row: Mapping[str, object], window: NDArray[np.bool_], on_demand: Offer | None) -> pd.DataFrame:
+    """Cards for the peak, spares and all, in the hours of ``window`` and none outside them; empty without an offer."""
+    given = {name: float(value) for name, value in row.items() if isinstance(value, int | float | np.number)}
+    useful = on_demand.useful(given["stage_cards"]) if on_demand else 0.0
+    if on_demand is None or not useful:
+        return pd.DataFrame(columns=list(CURVE))
+    cards = hourly.hour_cards(
+        hourly.hour_units(1, given["units_needed"], given["sized_units"]), given["development_units"],
+        given["unit_cards"],
+    )  # fmt: skip
+    instances = hourly.hour_instances(cards, 0, 0, 0, 0, useful)
+    hours = float(np.sum(window * hourly.hour_card_hours_per_month(instances, on_demand.instance_cards)))
+    cost = hours * rent_factors(given, on_demand)
+    annuity = rent_against_buy.annuity_factor(
+        rent_against_buy.monthly_discount_rate(given["annual_discount_rate"]), given["horizon_months"]
+    )
+    return pd.DataFrame(
+        {
+            "option_id": [str(row["option_id"])], "owned_servers": 0.0, "reserved_instances": 0.0,
+            "card_hours_per_month": hours, "capex_amount": 0.0, "owning_amount": 0.0, "reserved_amount": 0.0,
+            "on_demand_amount": cost, "present_cost_amount": cost, "equivalent_amount_per_month": cost / annuity,
+            "best": True,
+        }
+    )  # fmt: skip
+
+
 def owned_columns(row: Mapping[str, object], servers: Values) -> dict[str, object]:
     """Every column of owning for each number of servers, network and all."""
     columns: dict[str, object] = {

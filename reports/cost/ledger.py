@@ -144,6 +144,11 @@ def hosted(months: pd.DataFrame, month: Mapping[str, float], output_mtok: float,
         yield Part(line, (CASH, PNL), quantity, "Mtok", _every_month(months, -month[name]), source)
 
 
+def every_month(line: str, months: pd.DataFrame, quantity: float, unit: str, amount: float, source: str) -> Part:
+    """One payment that is the same every month, an expense of the month."""
+    return Part(line, (CASH, PNL), quantity, unit, _every_month(months, -amount), source)
+
+
 def _rented(
     row: Mapping[str, object], months: pd.DataFrame, offer: hourly.Offer, hours: float, line: str, reserve: float
 ) -> Iterator[Part]:

@@ -98,6 +98,25 @@ def paid_back_flag(incremental_cumulative_amount: Any) -> Any:
     return np.where(incremental_cumulative_amount >= 0, 1, 0)
 
 
+@formula(unit="currency", label="Least cost so far, the end known beforehand", symbol="w_{m}", sources=_SOURCE)
+def hindsight_amount(rent_cumulative_amount: Any, buy_cumulative_amount: Any) -> Any:
+    """The cheaper of renting and owning so far. Who rents until the rents reach the outlay and buys only then never
+    pays more than about twice this, whenever the service stops (ski rental)."""
+    return 0 - np.maximum(rent_cumulative_amount, buy_cumulative_amount)
+
+
+@formula(unit="currency", label="Regret of renting if the service stops now", symbol="x_{rent}", sources=_SOURCE)
+def rent_regret_amount(hindsight_amount: Any, rent_cumulative_amount: Any) -> Any:
+    """What renting has cost more than the cheaper way so far."""
+    return 0 - rent_cumulative_amount - hindsight_amount
+
+
+@formula(unit="currency", label="Regret of owning if the service stops now", symbol="x_{buy}", sources=_SOURCE)
+def buy_regret_amount(hindsight_amount: Any, buy_cumulative_amount: Any) -> Any:
+    """What owning has cost more than the cheaper way so far; servers are not resold before the end of the horizon."""
+    return 0 - buy_cumulative_amount - hindsight_amount
+
+
 FORMULAS = (
     discount_factor,
     rent_price_factor,
@@ -114,3 +133,5 @@ FORMULAS = (
 COMPARED = (rent_passed_flag, incremental_cash_amount)
 """Once both are added up along the months."""
 PAID_BACK = (paid_back_flag,)
+STOPPED = (hindsight_amount, rent_regret_amount, buy_regret_amount)
+"""What each choice is worse than the better one if the service stops at the end of a month."""

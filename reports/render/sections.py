@@ -261,13 +261,15 @@ def costs(document: Document) -> Row:
 def ways(document: Document) -> Row:
     """Rent in its forms, buy in its forms, both, and a hosted API, for the same demand."""
     words, winners = document.words, document.winners
-    table = view_ways.table(words, winners)
-    if not table or not words.both_ways:
+    tables = view_ways.tables(words, winners)
+    if not tables or not words.both_ways:
         return {}
     flat = words.translate("No hour-of-week profile is stated: the load is flat, so following it saves nothing.")
     return {
-        "table": table,
+        "tables": tables,
         "sentences": view_ways.sentences(words, winners),
+        "kept": view_ways.kept_note(words),
+        "full": view_ways.full_and_marginal(words, winners),
         "books": view_ways.books(words, winners),
         "flat": "" if len(words.run.load) else flat,
     }
@@ -304,7 +306,7 @@ def sign_off(document: Document) -> Row:
 
 @section(N_("What would change the money"))
 def sensitivity(document: Document) -> Row:
-    """Tornado, chances, and switching values."""
+    """Tornado, chances, switching values, and the regret of stopping early."""
     words = document.words
     figure, chances = view_sensitivity.figure(words), view_sensitivity.chances(words)
     if not figure and not chances:
@@ -313,7 +315,10 @@ def sensitivity(document: Document) -> Row:
         "10,000 draws; every input with a range is drawn from a triangle between its low and its high, independent of "
         "the others; the capacity of the servers is drawn from the measured error of the method."
     )
-    return {"figure": figure, "chances": chances, "turns": view_sensitivity.turns(words), "how": how}
+    return {
+        "figure": figure, "chances": chances, "turns": view_sensitivity.turns(words), "how": how,
+        "stopping": view_sensitivity.stopping(words),
+    }  # fmt: skip
 
 
 @section(N_("Measured nearby"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reports.cost.ways import LABELS
+from reports.cost.timeline import NOT_COMPARED
+from reports.cost.ways import ALWAYS, BUY, LABELS
 from reports.render.tornado_chart import Swing, tornado
 from reports.render.wording import Wording
 from reports.sensitivity.tornado import PLAN
@@ -98,6 +99,33 @@ def _rival(words: Wording, row: Row) -> str:
     options = words.run.shortlist.set_index("option_id")
     gpu = words.gpu(options.loc[row["option_id"], "gpu"])
     return f"{words.translate(LABELS[row['way']])}, {gpu}: {words.percent(row['cheapest_share'])}"
+
+
+def stopping(words: Wording) -> list[str]:
+    """For every winner with both prices: what its way loses at most against the other if the service stops early."""
+    said = []
+    for row in words.run.winners().to_dict("records"):
+        if not words.both_ways or row["break_even_code"] == NOT_COMPARED:
+            continue
+        months = words.run.timelines[words.run.timelines["option_id"] == row["option_id"]].sort_values("month")
+        chosen, other = str(row["way"]), ALWAYS if row["way"] == BUY else BUY
+        regret = months[f"{chosen}_regret_amount"].to_numpy(dtype=float)
+        at = int(regret.argmax())
+        values = {
+            "service": words.service(row["service"]), "way": words.translate(LABELS[chosen]),
+            "amount": words.amount(regret[at]),
+            "against": words.amount(row[f"{other}_worst_regret_amount"]),
+            "month": words.number(months["month"].iloc[at], "month"),
+        }  # fmt: skip
+        if regret[at] <= 0:
+            said.append(words.translate(
+                "{service}, {way}: in no month would the other way have been cheaper had the service stopped then; "
+                "the other way could lose {against}.", **values))  # fmt: skip
+            continue
+        said.append(words.translate(
+            "{service}, {way}: if the service stops early, at most {amount} is lost against the other way (month "
+            "{month}); the other way could lose {against}.", **values))  # fmt: skip
+    return said
 
 
 def turns(words: Wording) -> list[str]:

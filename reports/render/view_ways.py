@@ -6,36 +6,58 @@ from typing import Any
 
 import pandas as pd
 
-from reports.cost.ways import API, BUY, HYBRID, LABELS, LEASE, LOAN
-from reports.render.wording import Wording, finite
+from reports.cost.ways import ALWAYS, API, BUSINESS, BUY, HYBRID, KEEP, LABELS, LEASE, LOAN
+from reports.render.wording import Scale, Wording, finite
 
 Row = dict[str, Any]
 
 
-def table(words: Wording, winners: list[Row]) -> Row:
-    """Equivalent monthly cost of each way for each winner, in one unit; the least is marked."""
+MOST_COLUMNS = 5
+"""Services side by side in one table."""
+
+
+def tables(words: Wording, winners: list[Row]) -> list[Row]:
+    """Equivalent monthly cost of each way for each winner, in one unit, a row a way; the least is marked.
+
+    A way that does not serve the whole load says which share it does, and is not marked.
+    """
     frame = words.run.ways
     if frame.empty:
-        return {}
+        return []
     shown = {row["option_id"] for row in winners}
-    kept = frame[frame["option_id"].isin(shown) | (frame["way"] == API)]
+    kept = frame[frame["option_id"].isin(shown) | (frame["option_id"] == "")]
     ways = [way for way in LABELS if (kept["way"] == way).any()]
     scale = words.scale(kept["equivalent_amount_per_month"])
-    lines = []
-    for row in winners:
-        own = kept[(kept["service"] == row["service"])].set_index("way")["equivalent_amount_per_month"].to_dict()
-        least = min(own.values(), default=None)
-        lines.append(
-            {
-                "service": words.service(row["service"]),
-                "card": words.gpu(row["gpu"]),
-                "cells": [
-                    {"text": words.scaled(own[way], scale) if way in own else "–", "best": own.get(way) == least}
-                    for way in ways
-                ],
-            }
-        )
-    return {"ways": [words.translate(LABELS[way]) for way in ways], "unit": scale.unit, "rows": lines}
+    by_service = [kept[kept["service"] == row["service"]].set_index("way") for row in winners]
+    least = [own.loc[own["served_share"] >= 1, "equivalent_amount_per_month"].min() for own in by_service]
+    columns = list(zip(winners, by_service, least, strict=True))
+    parts = [columns[at : at + MOST_COLUMNS] for at in range(0, len(columns), MOST_COLUMNS)]
+    return [
+        {
+            "unit": scale.unit,
+            "heads": [{"service": words.service(row["service"]), "card": words.gpu(row["gpu"])} for row, *_ in part],
+            "rows": [
+                {
+                    "way": words.translate(LABELS[way]),
+                    "cells": [_cell(words, own, way, best, scale) for _, own, best in part],
+                }
+                for way in ways
+            ],
+        }
+        for part in parts
+    ]
+
+
+def _cell(words: Wording, own: pd.DataFrame, way: str, least: float, scale: Scale) -> Row:
+    if way not in own.index:
+        return {"text": "–", "best": False, "served": ""}
+    amount, served = float(own.loc[way, "equivalent_amount_per_month"]), float(own.loc[way, "served_share"])
+    whole = served >= 1
+    return {
+        "text": words.scaled(amount, scale),
+        "best": whole and amount == least,
+        "served": "" if whole else words.translate("serves {share}", share=words.percent(served)),
+    }
 
 
 def sentences(words: Wording, winners: list[Row]) -> list[str]:
@@ -45,8 +67,72 @@ def sentences(words: Wording, winners: list[Row]) -> list[str]:
     for row in winners:
         ways = frame[(frame["service"] == row["service"]) & (frame["option_id"].isin([row["option_id"], ""]))]
         by_way = ways.set_index("way")
-        said += [text for text in (_hybrid(words, row, by_way), _api(words, row, by_way)) if text]
+        texts = (
+            _cheapest(words, row), _hybrid(words, row, by_way), _business(words, row, by_way), _api(words, row, by_way),
+            _kept(words, row, by_way),
+        )  # fmt: skip
+        said += [text for text in texts if text]
     return said
+
+
+def _cheapest(words: Wording, row: Row) -> str:
+    """The cheapest way over the whole short list, where it is not what the ranking chose."""
+    frame = words.run.ways
+    best = frame[(frame["service"] == row["service"]) & frame["best"]].head(1).to_dict("records")
+    against = float(row["monthly_cost_amount"])
+    if not best or not float(best[0]["equivalent_amount_per_month"]) < against * (1 - 1e-9):
+        return ""
+    options = words.run.shortlist.set_index("option_id")
+    option = str(best[0]["option_id"])
+    values = {
+        "service": words.service(row["service"]), "way": words.translate(LABELS[str(best[0]["way"])]),
+        "amount": words.amount(best[0]["equivalent_amount_per_month"]),
+        "share": words.percent(1 - float(best[0]["equivalent_amount_per_month"]) / against),
+    }  # fmt: skip
+    if not option:
+        return words.translate(
+            "{service}: cheapest of all ways over the short list: {way}; {amount} a month, {share} less than the "
+            "choice of the ranking.", **values)  # fmt: skip
+    return words.translate(
+        "{service}: cheapest of all ways over the short list: {way}, {card}; {amount} a month, {share} less than the "
+        "choice of the ranking.", card=words.gpu(options.loc[option, "gpu"]), **values)  # fmt: skip
+
+
+def _business(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
+    if BUSINESS not in by_way.index or not len(words.run.load):
+        return ""
+    way = by_way.loc[BUSINESS]
+    served = float(way["served_share"])
+    values = {"service": words.service(row["service"]), "amount": words.amount(way["equivalent_amount_per_month"])}
+    if served >= 1:
+        return words.translate(
+            "{service}: business hours alone carry the whole load: {amount} a month.", **values
+        )
+    return words.translate(
+        "{service}: cards in business hours alone cost {amount} a month, and {share} of the load falls outside.",
+        share=words.percent(1 - served), **values,
+    )  # fmt: skip
+
+
+def _kept(words: Wording, row: Row, by_way: pd.DataFrame) -> str:
+    served = float(by_way.loc[KEEP, "served_share"]) if KEEP in by_way.index else 1.0
+    if served >= 1:
+        return ""
+    return words.translate(
+        "{service}: the present fleet alone serves {share} of it today for {amount} a month; {rest} is not served.",
+        service=words.service(row["service"]), share=words.percent(served), rest=words.percent(1 - served),
+        amount=words.amount(by_way.loc[KEEP, "equivalent_amount_per_month"]),
+    )  # fmt: skip
+
+
+def kept_note(words: Wording) -> str:
+    """What keeping the present fleet counts, where it is one of the ways."""
+    if not (words.run.ways["way"] == KEEP).any():
+        return ""
+    return words.translate(
+        "The present fleet as it is serves what it can of all services at once, today: running cost of the cards that "
+        "a service takes, without spares and without the price already paid; leases are paid to their end either way."
+    )
 
 
 FIRST_YEAR = 12
@@ -79,6 +165,33 @@ def books(words: Wording, winners: list[Row]) -> list[str]:
                 )
             )  # fmt: skip
     return said
+
+
+def full_and_marginal(words: Wording, winners: list[Row]) -> list[str]:
+    """What owning costs in full and for being used alone, and what is left after tax where the scenario asks for it."""
+    said = []
+    for row in winners:
+        full, marginal = (finite(row.get(name)) for name in ("buy_equivalent_amount_per_month", MARGINAL))
+        if full is not None and marginal is not None:
+            said.append(
+                words.translate(
+                    "{service}: owning costs {full} a month in full; servers that are there already cost {marginal} a "
+                    "month more in use than idle.",
+                    service=words.service(row["service"]), full=words.amount(full), marginal=words.amount(marginal),
+                )
+            )  # fmt: skip
+        rent, buy = (finite(row.get(f"{way}_after_tax_npv_amount")) for way in (ALWAYS, BUY))
+        if words.run.scenario.costs.tax_shield and rent is not None and buy is not None:
+            said.append(
+                words.translate(
+                    "{service}: after income tax, present cost {rent} rented and {buy} owned.",
+                    service=words.service(row["service"]), rent=words.amount(-rent), buy=words.amount(-buy),
+                )
+            )  # fmt: skip
+    return said
+
+
+MARGINAL = "marginal_amount_per_month"
 
 
 def _hybrid(words: Wording, row: Row, by_way: pd.DataFrame) -> str:

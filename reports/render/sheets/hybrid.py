@@ -7,13 +7,14 @@ from typing import Any
 
 from reports.cost.ways import LABELS
 from reports.render.excel_style import BLUE, GREEN
-from reports.render.formats import AMOUNT, COUNT
-from reports.render.live import Anchor
+from reports.render.formats import AMOUNT, COUNT, PERCENT
+from reports.render.live import Anchor, Ref
 from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
+from reports.render.sheets import calculation, cost_by_month
 
 ORDER = 62
 NAME = N_("Hybrid")
-COLUMNS = 9
+COLUMNS = 10
 MOST_SERVERS = 200
 """Rows of a curve; longer ones are thinned, the best row is always there."""
 
@@ -57,7 +58,7 @@ def _ways(book: Book) -> Iterator[Row]:
     _ = book.translate
     yield heading(_("Ways to get the cards"), COLUMNS)
     heads = (book.axis, _("Card"), _("Way"), _("Servers owned"), _("Instances reserved"), _("Card-hours a month"),
-             _("Paid on day 0"), _("Present cost"), _("Equivalent a month"))  # fmt: skip
+             _("Paid on day 0"), _("Present cost"), _("Equivalent a month"), _("Serves of the load"))  # fmt: skip
     yield Row({1 + at: Cell(text, "head" if at < 3 else "head number") for at, text in enumerate(heads)})
     shown = {str(option["option_id"]): option for option in book.winners}
     for row in frame.to_dict("records"):
@@ -71,10 +72,40 @@ def _ways(book: Book) -> Iterator[Row]:
         }
         for at, (name, kind) in enumerate(
             (("owned_servers", COUNT), ("reserved_instances", COUNT), ("card_hours_per_month", COUNT),
-             ("capex_amount", AMOUNT), ("present_cost_amount", AMOUNT), ("equivalent_amount_per_month", AMOUNT))
+             ("capex_amount", AMOUNT), ("present_cost_amount", AMOUNT), ("equivalent_amount_per_month", AMOUNT),
+             ("served_share", PERCENT))
         ):  # fmt: skip
             cells[4 + at] = Cell(row[name], "solved", kind)
         yield Row(cells)
+    yield gap()
+    yield from _full_and_marginal(book)
+
+
+FULL_AND_MARGINAL: tuple[tuple[str, str], ...] = (
+    (N_("Owning in full, a month"), "buy_equivalent_amount_per_month"),
+    (N_("Owned: in use more than idle, a month"), "marginal_amount_per_month"),
+)
+
+
+def _full_and_marginal(book: Book) -> Iterator[Row]:
+    """Live: full cost against marginal cost of each winner; net present values after tax where they are asked for."""
+    _ = book.translate
+    shown = [option for option in book.winners if option["marginal_amount_per_month"] > 0]
+    if not shown:
+        return
+    taxed = book.run.scenario.costs.tax_shield
+    yield heading(_("In full and marginal"), COLUMNS)
+    heads = [_(label) for label, _name in FULL_AND_MARGINAL]
+    if taxed:
+        heads += [_("Renting after tax, net present value"), _("Owning after tax, net present value")]
+    yield Row({1: Cell(book.axis, "head"), 2: Cell(_("Card"), "head"),
+               **{4 + at: Cell(text, "head number") for at, text in enumerate(heads)}})  # fmt: skip
+    for option in shown:
+        places = [calculation.anchor(option, name) for _label, name in FULL_AND_MARGINAL]
+        if taxed:
+            places += [cost_by_month.anchor(option, f"{way}_after_tax_npv_amount", "result") for way in ("rent", "buy")]
+        yield Row({1: Cell(book.service(str(option["service"]))), 2: Cell(book.label(option), "note"),
+                   **{4 + at: Cell(Ref(place), "formula", AMOUNT) for at, place in enumerate(places)}})  # fmt: skip
     yield gap()
 
 

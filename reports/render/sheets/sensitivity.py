@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reports.cost.timeline import NOT_COMPARED
 from reports.cost.ways import LABELS
 from reports.formulas import grid as formulas
 from reports.render.excel_style import BLUE, ORANGE
 from reports.render.formats import AMOUNT, COUNT, GENERAL, PERCENT, kind_of
 from reports.render.live import Anchor, Call, Ref, Translated
 from reports.render.sheet import N_, TOP_ROWS, Block, Book, Cell, Chart, Row, Rows, Series, Sheet, gap, heading
-from reports.render.sheets import calculation
+from reports.render.sheets import calculation, cost_by_month
 from reports.sensitivity.grid import HOURS_SHARES, PRICE_FACTORS
 from reports.sensitivity.tornado import PLAN
 
@@ -29,6 +30,11 @@ def declare(book: Book) -> Sheet:
     blocks: list[Block] = [book.top(NAME), Rows([*_notes(book), *plan])]
     if plan:
         blocks += [_chart(book, len(plan) - 3), Rows([gap(16)])]
+    both = len(book.run.scenario.costs.compare) > 1
+    stopped = [option for option in book.winners if both and option["break_even_code"] != NOT_COMPARED]
+    blocks += [Rows([*_stopping(book, stopped)])]
+    for option in stopped:
+        blocks += [_regret_chart(book, option), Rows([gap(18)])]
     rows = [*_chances(book)]
     for option in book.winners:
         rows += _grid(book, option)
@@ -139,6 +145,47 @@ def _chances(book: Book) -> Iterator[Row]:
         cells |= {9 + at: Cell(row[f"cards_{name}"], "solved", COUNT) for at, name in enumerate(("p10", "p50", "p90"))}
         yield Row(cells)
     yield gap()
+
+
+def _stopping(book: Book, options: list[dict[str, Any]]) -> Iterator[Row]:
+    """Live: the largest regret of each way, whenever the service stops, and the chosen way beside it."""
+    if not options:
+        return
+    _ = book.translate
+    yield heading(_("If the service stops early: what a choice costs more than the better one"), FIRST + COLUMNS - 1)
+    note = _("Largest over the months, each of which is on the sheet Cost by month; no resale before the end. Renting "
+             "until the rents reach the outlay, and only then buying, never costs more than twice the better way.")
+    yield Row({1: Cell(note, "note")})
+    heads = (book.axis, _("Card"), _("Chosen"), _("Renting loses at most"), _("Owning loses at most"))
+    yield Row({1 + at: Cell(text, "head" if at < 3 else "head number") for at, text in enumerate(heads)})
+    for option in options:
+        yield Row(
+            {1: Cell(book.service(str(option["service"]))), 2: Cell(book.label(option), "note"),
+             3: Cell(_(LABELS[str(option["way"])])),
+             **{4 + at: Cell(Ref(cost_by_month.anchor(option, f"{way}_worst_regret_amount", "result")), "formula",
+                             AMOUNT) for at, way in enumerate(("rent", "buy"))}}
+        )  # fmt: skip
+    yield gap()
+
+
+def _regret_chart(book: Book, option: dict[str, Any]) -> Chart:
+    """The excess of each way over the better one, by the month in which the service stops."""
+    _ = book.translate
+    last = int(book.run.timelines["month"].max())
+
+    def line(column: str, title: str, colour: str) -> Series:
+        first, end = (cost_by_month.anchor(option, column, month) for month in (0, last))
+        return Series(_(title), first, end, colour)
+
+    return Chart(
+        title=_("{option}: lost if the service stops in a month",
+                option=f"{book.service(str(option['service']))}, {book.gpu(option)}"),
+        x_title=_("Month"),
+        y_title=_("Present cost more than the better way, {currency}", currency=book.currency),
+        categories=(cost_by_month.anchor(option, "month", 0), cost_by_month.anchor(option, "month", last)),
+        series=(line("rent_regret_amount", N_("Rent"), ORANGE), line("buy_regret_amount", N_("Buy"), BLUE)),
+        upright=True,
+    )  # fmt: skip
 
 
 def anchor(option: dict[str, Any], row: str, column: int) -> Anchor:
