@@ -253,8 +253,8 @@ def _kept(run: Run, by_month: dict[object, pd.DataFrame]) -> Iterator[tuple[dict
             used = run.fleet[(run.fleet["plan"] == PRESENT_ONLY) & (run.fleet["service"] == row["service"])]
             part = ledger.every_month("present-fleet", months, cards, "card-month", amount, "scenario:fleet")
             yield {
-                "service": row["service"], "option_id": "", "way": KEEP, "owned_servers": np.nan,
-                "reserved_instances": np.nan, "card_hours_per_month": cards * hourly.HOURS_PER_MONTH,
+                "service": row["service"], "option_id": "", "way": KEEP, "owned_servers": 0.0,
+                "reserved_instances": 0.0, "card_hours_per_month": cards * hourly.HOURS_PER_MONTH,
                 "capex_amount": 0.0, "present_cost_amount": cost, "npv_amount": -cost,
                 "equivalent_amount_per_month": amount, "source": " ".join(dict.fromkeys(used["gpu"].astype(str))),
                 "best": False, "served_share": float(served["served_share"]),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from reports.cost.ways import LABELS
 from reports.render.excel_style import BLUE, GREEN
 from reports.render.formats import AMOUNT, COUNT, PERCENT
@@ -61,13 +63,15 @@ def _ways(book: Book) -> Iterator[Row]:
              _("Paid on day 0"), _("Present cost"), _("Equivalent a month"), _("Serves of the load"))  # fmt: skip
     yield Row({1 + at: Cell(text, "head" if at < 3 else "head number") for at, text in enumerate(heads)})
     shown = {str(option["option_id"]): option for option in book.winners}
-    for row in frame.to_dict("records"):
+    place = {str(option["service"]): at for at, option in enumerate(book.winners)}
+    by_service = sorted(frame.to_dict("records"), key=lambda row: place.get(str(row["service"]), len(place)))
+    for row in by_service:
         if row["option_id"] and row["option_id"] not in shown:
             continue
         option = shown.get(str(row["option_id"]))
         cells = {
             1: Cell(book.service(str(row["service"]))),
-            2: Cell(book.label(option) if option else str(row["source"]), "note"),
+            2: Cell(book.label(option) if option else _beside(book, row), "note"),
             3: Cell(_(LABELS[str(row["way"])]), "strong" if row["best"] else "text"),
         }
         for at, (name, kind) in enumerate(
@@ -81,6 +85,12 @@ def _ways(book: Book) -> Iterator[Row]:
     yield from _full_and_marginal(book)
 
 
+def _beside(book: Book, row: dict[str, Any]) -> str:
+    """What a way without an option runs on: a provider's model, or the cards of the present fleet."""
+    gpus = book.run.catalog.gpus
+    return ", ".join(gpus[name].name if name in gpus else name for name in str(row["source"]).split(" "))
+
+
 FULL_AND_MARGINAL: tuple[tuple[str, str], ...] = (
     (N_("Owning in full, a month"), "buy_equivalent_amount_per_month"),
     (N_("Owned: in use more than idle, a month"), "marginal_amount_per_month"),
@@ -90,7 +100,7 @@ FULL_AND_MARGINAL: tuple[tuple[str, str], ...] = (
 def _full_and_marginal(book: Book) -> Iterator[Row]:
     """Live: full cost against marginal cost of each winner; net present values after tax where they are asked for."""
     _ = book.translate
-    shown = [option for option in book.winners if option["marginal_amount_per_month"] > 0]
+    shown = [option for option in book.winners if np.isfinite(option["buy_equivalent_amount_per_month"])]
     if not shown:
         return
     taxed = book.run.scenario.costs.tax_shield

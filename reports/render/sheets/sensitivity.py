@@ -33,7 +33,8 @@ def declare(book: Book) -> Sheet:
     both = len(book.run.scenario.costs.compare) > 1
     stopped = [option for option in book.winners if both and option["break_even_code"] != NOT_COMPARED]
     blocks += [Rows([*_stopping(book, stopped)])]
-    for option in stopped:
+    losing = [option for option in stopped if option[f"{option['way']}_worst_regret_amount"] > 0]
+    for option in losing:
         blocks += [_regret_chart(book, option), Rows([gap(18)])]
     rows = [*_chances(book)]
     for option in book.winners:
