@@ -145,6 +145,36 @@ def test_what_is_wrong_is_said_and_nothing_is_guessed(tmp_path: Path, catalog: C
     assert list(rows["line"]) == [2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"value": "inf"}, "value: not a number: 'inf'"),
+        ({"value": "1e15"}, "must be positive and of this world"),
+        ({"tp": "2.5", "gpu_count": "4"}, "2.5 tensor ranks: must be a whole number"),
+        ({"tp": "0"}, "0 tensor ranks"),
+        ({"gpu_count": "-2"}, "-2 cards"),
+        ({"concurrency_or_batch": ""}, "concurrency not stated"),
+        ({"concurrency_or_batch": "-3"}, "-3 requests together: must be above 0"),
+        ({"isl": "inf"}, "isl: not a number"),
+        ({"isl": "2e12"}, "more than anything measured has"),
+        ({"notes": "gpu_memory_utilization=1.2"}, "a memory share of 1.2"),
+        ({"notes": "--gpu-memory-utilization 1.2"}, "a memory share of 1.2"),
+        ({"gpu_memory_utilization": "1.2"}, "a memory share of 1.2"),
+        ({"metric": "ttft_ms", "value": "-20"}, "ttft_ms of -20: must be positive"),
+    ],
+)
+def test_a_cell_that_cannot_be_is_named(tmp_path: Path, catalog: Catalog, change: dict[str, str], problem: str) -> None:
+    row = one(tmp_path, catalog, THROUGHPUT + ",gpu_memory_utilization", **change)
+    assert problem in row["problem"]
+    assert row["line"] == 2
+
+
+def test_a_share_of_memory_in_per_cent_is_read_as_such(tmp_path: Path, catalog: Catalog) -> None:
+    row = one(tmp_path, catalog, THROUGHPUT + ",gpu_memory_utilization", gpu_memory_utilization="92")
+    assert (row["problem"], row["memory_utilisation"]) == ("", 0.92)
+    assert "read as per cent" in row["note"]
+
+
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "x.csv").write_text("time,level\n1,info\n")
     with pytest.raises(InputError, match="not a table of measured rows"):

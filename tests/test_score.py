@@ -57,6 +57,14 @@ def test_text_lists_what_was_not_answered() -> None:
     assert "f.csv:7: unknown gpu" in score.text(predicted())
 
 
+def test_what_failed_in_the_load_test_is_said_where_nothing_is_for_fitting() -> None:
+    rows = predicted().assign(use="context", trap="failed-requests")
+    rows["file"], rows["line"] = "f.txt", 1.0
+    found = score.to_json(rows)["other_uses"]["context"]["set_aside"]["failed-requests"]
+    assert (found["rows"], found["first"]) == (6, ["f.txt:1"])  # six figures of one line: said once
+    assert "6  more requests failed than a measurement allows (f.txt:1)" in score.text(rows)
+
+
 def test_labels() -> None:
     keys = frozenset({("a", "x", "fp8", "tpot"), ("b", "y", "fp8", "tpot"), ("a", "x", "fp8", "ttft")})
     rows = pd.DataFrame({"model": ["a", "a", "c"], "gpu": ["x", "y", "x"], "quantization": ["fp8", "fp8", "fp8"]})

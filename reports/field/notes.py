@@ -17,7 +17,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     "peak_requests": re.compile(rf"\bpeak concurrent {_NUMBER}"),
     "sequence_limit": re.compile(rf"\bmax_num_seqs=\s*{_NUMBER}|--max-num-seqs[ =]{_NUMBER}"),
     "chunk_tokens": re.compile(rf"--max-num-batched-tokens[ =]{_NUMBER}"),
-    "utilisation": re.compile(rf"\bgmu=\s*{_NUMBER}|--gpu-memory-utilization[ =]{_NUMBER}"),
+    "utilisation": re.compile(rf"\bgmu=\s*{_NUMBER}|gpu[-_]memory[-_]utilization[ =]{_NUMBER}"),
     "instances": re.compile(rf"\binstances={_NUMBER} x"),
     "instance_tensor_parallel": re.compile(r"\binstances=\d+ x \(tp(\d+)"),
     "total_tokens_per_request": re.compile(rf"mean in\+out tokens/req={_NUMBER}"),

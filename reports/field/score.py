@@ -125,7 +125,7 @@ def to_json(predicted: pd.DataFrame) -> dict[str, Any]:
         "set_aside": set_aside(predicted),
         "other_uses": {
             use: {"rows": len(group), "answered": int(group["predicted"].gt(0).sum()),
-                  "by_metric": by_metric(scored(predicted, str(use)))}
+                  "by_metric": by_metric(scored(predicted, str(use))), "set_aside": set_aside(predicted, str(use))}
             for use, group in predicted[predicted["use"] != "fit"].groupby("use")
         },
         "unmatched": unmatched(predicted),
@@ -148,9 +148,9 @@ def _groups(mine: pd.DataFrame, rows: pd.DataFrame, columns: tuple[str, ...]) ->
     return made
 
 
-def set_aside(predicted: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Rows for fitting that a mark keeps out of the error: mark -> how many, what it means, and the first of them."""
-    trapped = predicted[(predicted["use"] == "fit") & (predicted["trap"] != "")]
+def set_aside(predicted: pd.DataFrame, use: str = "fit") -> dict[str, dict[str, Any]]:
+    """Rows of a use that a mark keeps out of the error: mark -> how many, what it means, and the first of them."""
+    trapped = predicted[(predicted["use"] == use) & (predicted["trap"] != "")]
     return {
         str(code): {"rows": len(group), "meaning": meaning(str(code)), "first": _places(group)}
         for code, group in trapped.groupby("trap")
@@ -172,7 +172,7 @@ def read_as(predicted: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _places(rows: pd.DataFrame) -> list[str]:
     """File and line of the first rows."""
-    return [_place(row.file, row.line) for row in rows.head(FIRST_PLACES).itertuples()]
+    return list(dict.fromkeys(_place(row.file, row.line) for row in rows.itertuples()))[:FIRST_PLACES]
 
 
 def _place(file: Any, line: Any) -> str:
@@ -195,6 +195,11 @@ def infeasible(predicted: pd.DataFrame) -> pd.DataFrame:
     return predicted[ran & (predicted["fits"] == False) & (predicted["start"] != "log")]  # noqa: E712 - NaN: unknown
 
 
+def _aside_lines(predicted: pd.DataFrame, use: str) -> list[str]:
+    return [f"  {each['rows']:>6}  {each['meaning']} ({', '.join(each['first'])})"
+            for each in set_aside(predicted, use).values()]  # fmt: skip
+
+
 def text(predicted: pd.DataFrame, headings: Mapping[str, str] = GROUPINGS) -> str:
     """The tables as plain text."""
     mine = predicted[predicted["use"] == "fit"]
@@ -212,14 +217,14 @@ def text(predicted: pd.DataFrame, headings: Mapping[str, str] = GROUPINGS) -> st
         lines = table(predicted, heading)
         if len(lines):
             parts.append(f"\nBy {heading}\n{_aligned(lines)}")
-    aside = set_aside(predicted)
+    aside = _aside_lines(predicted, "fit")
     if aside:
-        parts.append("\nSet aside: answered where possible, and not counted above")
-        parts += [f"  {each['rows']:>6}  {each['meaning']} ({', '.join(each['first'])})" for each in aside.values()]
+        parts += ["\nSet aside: answered where possible, and not counted above", *aside]
     for use, group in predicted[predicted["use"] != "fit"].groupby("use"):
         parts.append(
             f"\n{len(group)} rows of use {use}, not counted above\n{_aligned(table(predicted, 'metric', str(use)))}"
         )
+        parts += _aside_lines(predicted, str(use))
     reasons = not_answered(predicted)
     if reasons:
         parts.append("\nNot answered")

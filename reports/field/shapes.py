@@ -139,7 +139,8 @@ def _throughput(row: Cells, resolve: Resolver) -> dict[str, Any]:
     _load(made, said, concurrency)
     made["interconnect"], problem = cells.link(row.get("interconnect", ""))
     add(made, problem)
-    _share(made, said.get("utilisation", math.nan))
+    stated = _stated_share(row, made)
+    _share(made, said.get("utilisation", math.nan) if math.isnan(stated) else stated)
     made["sequence_limit"] = said.get("sequence_limit", math.nan)
     made["chunk_tokens"] = said.get("chunk_tokens", math.nan)
     made["equal_lengths"] = math.nan
@@ -153,6 +154,12 @@ def _throughput(row: Cells, resolve: Resolver) -> dict[str, Any]:
     if said.get("disaggregated"):
         add(made, "prefill and decode on separate cards: not predicted")
     return made
+
+
+def _stated_share(row: Cells, made: dict[str, Any]) -> float:
+    """Memory share of its column, of which some tables say more: ``90 (stated)``, ``mem_fraction_static 0.9``."""
+    text = row.get("gpu_memory_utilization", "")
+    return _number(text.split(" ")[-1 if "static" in text else 0], made, "gpu_memory_utilization")
 
 
 def _share(made: dict[str, Any], stated: float) -> None:
@@ -236,10 +243,7 @@ def _memory(row: Cells, resolve: Resolver) -> dict[str, Any]:
     _value(row, made)
     _layout(row, made, said, resolve)
     _say(made, "tokens printed as concurrency x context" if said.get("hybrid_tokens") else "")
-    share = row.get("gpu_memory_utilization", "").split(" ")[
-        -1 if "static" in row.get("gpu_memory_utilization", "") else 0
-    ]
-    _share(made, _number(share, made, "gpu_memory_utilization"))
+    _share(made, _stated_share(row, made))
     context = _number(row.get("max_model_len", ""), made, "max_model_len")
     length = _number(row.get("seq_len", ""), made, "seq_len")
     made |= {
