@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scenario_text import GOOD, problems
 from test_cost import priced
 from test_hourly import LOADS, SIZES, option
 
@@ -31,10 +32,13 @@ def test_business_hours_are_where_the_load_is() -> None:
     found = business_hours(week, 60)
     assert found.sum() == 60
     assert np.array_equal(found, week > 0)
-    # 58 hours are twelve on each of five days: whole hours; 168 are all; 126 are eighteen on each of seven days
-    assert business_hours(week, 58).sum() == 60
-    assert business_hours(week, 168).all()
-    assert business_hours(week, 126).reshape(7, 24).sum(axis=1).tolist() == [18] * 7
+    # 58 hours are eleven on each of five days: whole hours
+    assert business_hours(week, 58).sum() == 55
+    # where every day is busy 84 hours are twelve on each of seven, which carry all; sixteen on five carry 5/7
+    every_day = np.array(DAY * 7)
+    assert np.array_equal(business_hours(every_day, 84), every_day > 0)
+    assert business_hours(np.ones(168), 168).all()
+    assert business_hours(np.ones(168), 126).reshape(7, 24).sum(axis=1).tolist() == [18] * 7
 
 
 def test_load_outside_business_hours_by_hand() -> None:
@@ -53,6 +57,14 @@ def test_cards_in_business_hours_by_hand() -> None:
     assert found["equivalent_amount_per_month"] == pytest.approx(32 * 730 * 60 / 168 * 14)
     assert opened(option(), window, None).empty
     assert opened(option(), window, Offer(14.0, 4.0)).empty  # no stage of eight cards fits
+
+
+@pytest.mark.parametrize("hours", [0, 169, 55.5])
+def test_hours_that_no_week_has_are_refused(hours: float, catalog: Catalog, tmp_path: Path) -> None:
+    found = problems(tmp_path, catalog, f"{GOOD}assumptions: {{business_week_hours: {hours:g}}}\n")
+    assert len(found) == 1
+    assert found[0].startswith("s.yaml:16:")
+    assert f"read {hours:g}; expected a whole number of hours, 1 to 168" in found[0]
 
 
 @settings(max_examples=15, deadline=None)

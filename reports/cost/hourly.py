@@ -71,18 +71,17 @@ WORKING_DAYS, WEEK_DAYS, DAY_HOURS = 5, 7, 24
 
 
 def business_hours(load: Values, hours_per_week: int) -> NDArray[np.bool_]:
-    """The hours of a week, Monday 0 h first, in which cards are open: the same ones every day, whole hours.
-
-    Monday to Friday while the hours fit in there, else every day; of all starts the one that leaves least load outside.
+    """The hours of a week, Monday 0 h first, in which cards are open: the same whole hours on Monday to Friday, or on
+    every day, at most ``hours_per_week`` and one a day; of all such weeks the one that leaves least load outside.
     """
-    days = WORKING_DAYS if hours_per_week <= WORKING_DAYS * DAY_HOURS else WEEK_DAYS
-    daily = min(-(-hours_per_week // days), DAY_HOURS)
-    by_hour = load[: days * DAY_HOURS].reshape(days, DAY_HOURS).sum(axis=0)
-    inside = np.convolve(by_hour, np.ones(daily), mode="valid")
-    start = int(np.argmax(inside))
-    found = np.zeros((WEEK_DAYS, DAY_HOURS), dtype=bool)
-    found[:days, start : start + daily] = True
-    return found.ravel()
+    found: list[NDArray[np.bool_]] = []
+    for days in [WORKING_DAYS, WEEK_DAYS] if hours_per_week >= WEEK_DAYS else [WORKING_DAYS]:
+        daily = min(max(hours_per_week // days, 1), DAY_HOURS)
+        for start in range(DAY_HOURS - daily + 1):
+            window = np.zeros((WEEK_DAYS, DAY_HOURS), dtype=bool)
+            window[:days, start : start + daily] = True
+            found.append(window.ravel())
+    return max(found, key=lambda window: float(load[window].sum()))
 
 
 def opened(row: Mapping[str, object], window: NDArray[np.bool_], on_demand: Offer | None) -> pd.DataFrame:

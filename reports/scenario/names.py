@@ -9,6 +9,7 @@ from typing import Any
 
 from reports.catalog.records import REGIONS, Catalog
 from reports.catalog.select import UnknownName, find
+from reports.constants import HOURS_PER_WEEK
 from reports.errors import Problem
 from reports.scenario.merge import Merged
 from reports.strict_yaml import did_you_mean
@@ -181,7 +182,14 @@ def check_assumptions(merged: Merged, catalog: Catalog) -> list[Problem]:
                          hint=f"{value:g} % is {value / 100:g}" if value <= 100 else "")
         elif isinstance(value, int | float) and known[name].unit == "months" and (value < 1 or value != value // 1):
             problems.put(path, "is out of range", read=f"{value:g}", expected="a whole number of months, 1 or more")
+        elif isinstance(value, int | float) and name.endswith("_week_hours") and not _hours_of_a_week(value):
+            problems.put(path, "is out of range", read=f"{value:g}",
+                         expected=f"a whole number of hours, 1 to {HOURS_PER_WEEK:g}")
     return list(problems)
+
+
+def _hours_of_a_week(value: float) -> bool:
+    return 1 <= value <= HOURS_PER_WEEK and value == value // 1
 
 
 def _is_share(name: str, unit: str) -> bool:
