@@ -145,8 +145,9 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
             constants[leaf.name] = float(row["value"])  # type: ignore[arg-type]
             rows.append(row)
     _utilisation(scenario, catalog, constants, by_service, rows)
+    _network(scenario, catalog, constants, rows)
     calibrated_key = _calibrated(scenario, catalog, constants, by_gpu, rows)
-    for link in sorted(_links(catalog, gpus)):
+    for link in sorted(_links(catalog, gpus) | ({scenario.network} - {""})):
         for cards, point in catalog.links[link].points.items():
             rows += [fact_row("link", f"{link}@{cards}", name, fact) for name, fact in point.items() if name in LEAF]
 
@@ -201,6 +202,17 @@ def _utilisation(
     del constants[UTILISATION]
     by_key = {key: {UTILISATION: float(row["value"])} for key, row in found.items()}  # type: ignore[arg-type]
     _spread("workload", by_key, services, constants, by_service)
+
+
+def _network(scenario: Scenario, catalog: Catalog, constants: dict[str, float], rows: list[dict[str, object]]) -> None:
+    """The rate of the network that a scenario names, in the place of the assumption, unless it states its own."""
+    name = "node_link_gb_per_s"
+    if not scenario.network or name in stated_assumptions(scenario):
+        return
+    fact = catalog.links[scenario.network].facts[name]
+    constants[name] = fact.value
+    place = next(index for index, row in enumerate(rows) if row["column"] == name)
+    rows[place] = fact_row("assumption", "", name, fact) | {"note": catalog.links[scenario.network].name}
 
 
 def _calibrated(

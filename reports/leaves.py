@@ -324,6 +324,7 @@ LEAVES: tuple[Leaf, ...] = (
         ("tensor_parallel", "ranks", "Tensor parallel"),
         ("data_parallel", "ranks", "Attention data parallel"),
         ("pipeline_parallel", "ranks", "Pipeline parallel"),
+        ("stage_servers", "servers", "Servers that the ranks of one stage span"),
         ("link_is_nvlink", "flag", "The engine uses NVLink"),
     ),
     *_leaves(

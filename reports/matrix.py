@@ -175,7 +175,7 @@ def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
     codes = {axis: grid[index][keep] for index, axis in enumerate(AXES)}
     counts = [int(count) for count in axes["count"]]
     experts = any(catalog.models[each.model].value("experts") > 0 for each in services)
-    layouts = _layouts(catalog, method, axes, counts, experts)
+    layouts = _layouts(catalog, method, axes, counts, experts, scenario.network)
     group = (codes["gpu"] * shape[3] + codes["count"]) * shape[4] + codes["interconnect"]
 
     static = np.zeros(len(group), dtype=np.int64)
@@ -202,7 +202,12 @@ def expand(scenario: Scenario, catalog: Catalog, method: Method) -> Space:
 
 
 def _layouts(
-    catalog: Catalog, method: Method, axes: Mapping[str, tuple[str, ...]], counts: Sequence[int], experts: bool
+    catalog: Catalog,
+    method: Method,
+    axes: Mapping[str, tuple[str, ...]],
+    counts: Sequence[int],
+    experts: bool,
+    network: str,
 ) -> Layouts:
     """Every split of each unit: ranks for which the link is known, pipeline stages only over whole groups."""
     rows: list[dict[str, float]] = []
@@ -213,9 +218,9 @@ def _layouts(
         for count in counts:
             for interconnect in axes["interconnect"]:
                 start.append(len(rows))
-                for split in _splits(catalog, gpu, count, interconnect, method, experts):
+                for split in _splits(catalog, gpu, count, interconnect, method, experts, network):
                     ranks = split.tensor * split.data
-                    link = _link(catalog, gpu, interconnect)
+                    link = network if split.servers > 1 else _link(catalog, gpu, interconnect)
                     point = catalog.links[link].points.get(ranks, {}) if link else {}
                     rows.append(
                         {
@@ -224,6 +229,7 @@ def _layouts(
                             "tensor_parallel": split.tensor,
                             "data_parallel": split.data,
                             "pipeline_parallel": split.pipeline,
+                            "stage_servers": split.servers,
                             "link_is_nvlink": float(interconnect == "nvlink"),
                             "allreduce_alpha_us": point["allreduce_alpha_us"].value if point else np.nan,
                             "allreduce_bus_gb_per_s": point["allreduce_bus_gb_per_s"].value if point else np.nan,
@@ -255,11 +261,18 @@ class Split:
     data: int = 1
     """Attention data parallel: the attention of a request stays on one group, experts are shared by all."""
     pipeline: int = 1
+    servers: int = 1
+    """Servers that the ranks of one stage span; more than one over the scenario's network."""
     excuse: str = FEASIBLE
 
 
-def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: Method, experts: bool) -> list[Split]:
-    """The layouts worth trying for one unit of cards; attention data parallelism needs experts and a fast link."""
+def _splits(
+    catalog: Catalog, gpu: str, count: int, interconnect: str, method: Method, experts: bool, network: str
+) -> list[Split]:
+    """The layouts worth trying for one unit of cards; attention data parallelism needs experts and a fast link.
+
+    Ranks reach beyond a server only where the scenario names a network, and then in whole servers.
+    """
     link = _link(catalog, gpu, interconnect)
     if interconnect == "nvlink" and not (link and catalog.gpus[gpu].nvlink_domain_cards):
         return [Split(excuse=NO_NVLINK)]
@@ -277,7 +290,21 @@ def _splits(catalog: Catalog, gpu: str, count: int, interconnect: str, method: M
     while ranks[-1] * stages <= count:
         splits.append(Split(tensor=ranks[-1], pipeline=stages))
         stages *= 2
-    return splits
+    return [*splits, *_across(catalog, network, count, server_cards, reach, experts and interconnect == "nvlink")]
+
+
+def _across(catalog: Catalog, network: str, count: int, server_cards: int, reach: int, experts: bool) -> list[Split]:
+    """Layouts whose ranks span whole servers: tensor ranks, and groups of attention for models with experts."""
+    if not network or reach != server_cards:
+        return []
+    found = []
+    for ranks in sorted(catalog.links[network].points):
+        if ranks > count or ranks % server_cards or ranks == server_cards:
+            continue
+        servers = ranks // server_cards
+        groups = [2**step for step in range(ranks.bit_length()) if ranks % 2**step == 0] if experts else [1]
+        found += [Split(tensor=ranks // data, data=data, servers=servers) for data in groups]
+    return found
 
 
 def leaf_names(method: Method, later: Sequence[Block] = ()) -> tuple[str, ...]:

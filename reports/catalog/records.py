@@ -36,7 +36,10 @@ EXTRA_FACTS: dict[str, dict[str, str]] = {
         "server_rack_units": "rack units", "cpu_sockets": "sockets", "cpu_cores": "cores", "cpu_threads": "threads",
         "cpu_clock_ghz": "GHz", "numa_nodes": "nodes", "pcie_generation": "generation", "pcie_lanes": "lanes",
     },
-    "link": {f"{way}_gb_per_s": "GB/s" for way in ("host_to_device", "device_to_host", "device_to_device")},
+    "link": {
+        **{f"{way}_gb_per_s": "GB/s" for way in ("host_to_device", "device_to_host", "device_to_device")},
+        "node_link_gb_per_s": "GB/s",
+    },
     "profile": {},
     "lengths": {
         **{f"{end}_{name}_tokens": "tokens" for end in ("input", "output") for name in LENGTH_FACTS},

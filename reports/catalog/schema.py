@@ -101,7 +101,7 @@ class HostFile(EntryFile):
 class LinkFile(EntryFile):
     """catalogs/links/<id>.yaml"""
 
-    kind: Literal["nvlink", "pcie"]
+    kind: Literal["nvlink", "pcie", "network"]
     points: dict[str, Facts] = Field(description="number of cards -> facts")
 
 

@@ -104,7 +104,7 @@ def _wanted(frame: pd.DataFrame) -> pd.DataFrame:
         {
             "gpu": frame["gpu"].astype(str).to_numpy(dtype=object),
             "stage_cards": rent.stage_cards(
-                frame["tensor_parallel"].to_numpy(dtype=float), frame["data_parallel"].to_numpy(dtype=float)
+                *(frame[name].to_numpy(dtype=float) for name in ("tensor_parallel", "data_parallel", "stage_servers"))
             ),
             "sized_cards": frame["sized_cards"].to_numpy(dtype=float),
             "feasible": frame["feasible"].to_numpy(dtype=bool),

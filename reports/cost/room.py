@@ -30,7 +30,9 @@ def refuse(frame: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> pd.Data
     room = scenario.room
     if room is None or frame.empty:
         return frame
-    stage = rent.stage_cards(frame["tensor_parallel"].to_numpy(float), frame["data_parallel"].to_numpy(float))
+    stage = rent.stage_cards(
+        *(frame[name].to_numpy(float) for name in ("tensor_parallel", "data_parallel", "stage_servers"))
+    )
     cards = frame["server_cards"].to_numpy(float)
     with np.errstate(all="ignore"):
         servers = buy.servers_needed(frame["sized_cards"].to_numpy(float), cards, stage)

@@ -177,14 +177,16 @@ def bands(frame: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
     """Labels and low/high of the numbers of any frame with model, gpu and quantization, on its index.
 
     Each number has the label of its own metric (``tpot_ms_label``, …); ``label`` is that of the load, which the metric
-    of the binding constraint decides.
+    of the binding constraint decides. No server across several machines was measured: its label is the widest.
     """
     known, shape = own.known(catalog), twins(catalog)
     frame = frame if "engine" in frame else frame.assign(engine="vllm")
-    code, each = _distinct(frame, ["model", "gpu", "quantization", "engine"])
+    spread = frame["stage_servers"] > 1 if "stage_servers" in frame else pd.Series(False, index=frame.index)
+    code, each = _distinct(frame.assign(spread=spread), ["model", "gpu", "quantization", "engine", "spread"])
+    several = (each["spread"] == "True").to_numpy()
     keys = frozenset((shape.get(model, model), *more) for model, *more in known.keys)
     label = {
-        metric: labels(each.assign(model=each["model"].map(shape)), keys, metric)  # type: ignore[arg-type]
+        metric: np.where(several, LABELS[2], labels(each.assign(model=each["model"].map(shape)), keys, metric))  # type: ignore[arg-type]
         for metric in dict.fromkeys([*BANDED.values(), *BINDING.values()])
     }
     return _bands(frame, code, each, known, label)

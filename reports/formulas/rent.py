@@ -13,9 +13,10 @@ _SOURCE = ("methods-note",)
 
 
 @formula(unit="cards", label="Cards that must sit in one machine", symbol="N_{stage}", sources=_SOURCE)
-def stage_cards(tensor_parallel: Any, data_parallel: Any) -> Any:
-    """One pipeline stage of one replica: its cards talk in every layer, so one machine must hold them all."""
-    return tensor_parallel * data_parallel
+def stage_cards(tensor_parallel: Any, data_parallel: Any, stage_servers: Any) -> Any:
+    """One pipeline stage of one replica: its cards talk in every layer, so one machine must hold them all, or whole
+    machines where a network between servers is named."""
+    return tensor_parallel * data_parallel / stage_servers
 
 
 @formula(unit="currency/card-h", label="Rent per card-hour", symbol="p_{rent}", sources=_SOURCE)

@@ -73,6 +73,7 @@ def read_scenario(
     problems += [*found, *wrong]
     problems += _check_whole(file, merged)
     problems += check_fleet(file, merged, catalog)
+    problems += _check_network(file, merged, catalog)
     if problems:
         raise InputError(in_file_order(as_written(problems)))
     frozen = _freeze(file, catalog, path, replace(parts, files=(*parts.files, *used)), changes, own)
@@ -298,6 +299,15 @@ def _check_whole(file: ScenarioFile, merged: Merged) -> list[Problem]:
         problem(("validity",), "is over before the report is made", read=file.validity.isoformat(),
                 expected=f"a day from {day.isoformat()} on")
     return [*problems, *check_budget(file.budget, merged, day)]
+
+
+def _check_network(file: ScenarioFile, merged: Merged, catalog: Catalog) -> list[Problem]:
+    known = sorted(name for name, link in catalog.links.items() if link.kind == "network")
+    if not file.network or file.network in known:
+        return []
+    place, line, column = merged.place(("network",))
+    return [Problem(place, "is no network of the catalog", line, column, where="network", read=f'"{file.network}"',
+                    expected=", ".join(known), hint=did_you_mean(file.network, known))]
 
 
 def _freeze(

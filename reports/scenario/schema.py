@@ -153,6 +153,8 @@ class ScenarioFile(Strict):
     """Speculative decoding; default: none."""
     engine_settings: EngineSettings = EngineSettings()
     """How the engine is started; default: as the engine's entry in the catalog."""
+    network: str = Field(default="", max_length=80)
+    """The network between servers, a link of kind network in the catalog: ranks may then span whole servers."""
     fleet: tuple[FleetEntry, ...] = Field(default=(), max_length=1000)
     """Cards that are there already."""
     room: Room | None = None
