@@ -31,6 +31,7 @@ SERVER = {
 OPTION = {
     "option_id": "m.q.card.nvlink", "model": "m", "gpu": "card", "quantization": "q", "interconnect": "nvlink",
     "feasible": True, "unit_cards": 8.0, "sized_cards": 16.0, "tensor_parallel": 8.0, "data_parallel": 1.0,
+    "stage_servers": 1.0,
 }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ CASE: dict[str, Any] = {
     # two servers' worth of cards, in stages of eight
     "tensor_parallel": 8.0,
     "data_parallel": 1.0,
+    "stage_servers": 1.0,
     "sized_cards": 16.0,
     "output_mtok_per_month": 500.0,
     "horizon_months": 36.0,

@@ -266,7 +266,8 @@ def housed(run: Run, catalog: Catalog, room: str, **option: float) -> dict[str, 
     key, value = room.split("=")
     scenario = run.scenario.model_copy(update={"room": Room.model_validate({key: float(value)})})
     row = {
-        "gpu": "h20-96gb", "host": "hgx-h20", "tensor_parallel": 4.0, "data_parallel": 1.0, "server_cards": 8.0,
+        "gpu": "h20-96gb", "host": "hgx-h20", "tensor_parallel": 4.0, "data_parallel": 1.0,
+        "stage_servers": 1.0, "server_cards": 8.0,
         "server_power_kw": 6.5, "pue": 1.3, "sized_cards": 24.0, "purchase_id": "p", "server_price": 1.0,
         "server_exchange_rate": 1.0, "server_exchange_id": "CNY/CNY", "buy_reason": "", "buy_reason_values": {},
         **option,

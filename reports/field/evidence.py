@@ -183,7 +183,7 @@ def bands(frame: pd.DataFrame, catalog: Catalog) -> pd.DataFrame:
     frame = frame if "engine" in frame else frame.assign(engine="vllm")
     spread = frame["stage_servers"] > 1 if "stage_servers" in frame else pd.Series(False, index=frame.index)
     code, each = _distinct(frame.assign(spread=spread), ["model", "gpu", "quantization", "engine", "spread"])
-    several = (each["spread"] == "True").to_numpy()
+    several = (each.pop("spread") == "True").to_numpy()
     keys = frozenset((shape.get(model, model), *more) for model, *more in known.keys)
     label = {
         metric: np.where(several, LABELS[2], labels(each.assign(model=each["model"].map(shape)), keys, metric))  # type: ignore[arg-type]
