@@ -10,7 +10,8 @@ from reports.field import own
 from reports.scenario.schema import Scenario
 
 LICENCES = (
-    "{cards}: export to {region} needs a licence by rules known on {as_of}; ask the vendor for it before ordering."
+    "{cards}: export to the region {region} needs a licence by rules known on {as_of}; "
+    "ask the vendor for it before ordering."
 )
 
 
@@ -32,9 +33,7 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, fact
     doubtful = facts[~facts["confirmed"].astype(bool)]
     unconfirmed = sorted(set(doubtful.loc[doubtful["scope"] == "gpu", "key"]) & set(cards))
     if unconfirmed:
-        found.append(
-            ("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": Listed(unconfirmed)})
-        )
+        found.append(("Data-sheet figures of {cards} are not confirmed by a source.", {"cards": Listed(unconfirmed)}))
     split = winners[winners["tensor_parallel"] > 1] if len(winners) else winners
     links = set(doubtful.loc[doubtful["scope"] == "link", "key"])
     guessed = sorted(set(split.loc[split["link_key"].isin(links), "gpu"].astype(str))) if len(split) else []

@@ -18,6 +18,7 @@ from reports.catalog.records import Assumption, Catalog, Fact
 from reports.catalog.select import assumption
 from reports.columns import CALIBRATED, INTERPOLATED, LEAF, LEAVES, SCOPE_KEY
 from reports.given import (
+    UNSTATED,
     demand_values,
     resident_values,
     scenario_values,
@@ -136,8 +137,9 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
         ("demand", {each.name: demand_values(each) | {RATE: arrivals(each, scenario, catalog)} for each in services}),
     ):
         basis = "derived" if scope == "resident" else "given"
-        rows += [_given(scope, key, name, value, scenario, basis=basis) | origins.get((scope, key, name), {})
-                 for key, found in by_key.items() for name, value in found.items()]  # fmt: skip
+        rows += [_given(scope, key, name, value, scenario, basis="not stated" if value == UNSTATED.get(name) else basis)
+                 | origins.get((scope, key, name), {}) for key, found in by_key.items()
+                 for name, value in found.items()]  # fmt: skip
         _spread(scope, by_key, services, constants, by_service)
     for leaf in LEAVES:
         if leaf.scope == "assumption" and leaf.name not in INTERPOLATED:

@@ -25,6 +25,13 @@ PAGE = "kv_page_tokens"
 NEVER_ENDS_HOURS = 1e9
 """Stands for a run that has no end."""
 
+UNSTATED: Mapping[str, float] = {
+    "demand_peak_concurrency": 0.0, "demand_requests_per_s": 0.0, "demand_run_requests": 0.0,
+    "demand_run_hours": NEVER_ENDS_HOURS, "demand_runs_per_month": 0.0, "monthly_growth_rate": 0.0,
+    "growth_saturation_factor": 0.0,
+}  # fmt: skip
+"""Leaf of a demand -> the value without effect, which stands for what the scenario does not state."""
+
 MONTHS_OF_A_QUARTER = 3
 
 

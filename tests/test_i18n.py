@@ -45,7 +45,7 @@ WITHOUT_SENTENCES = ("evaluate.py", "facts.py", "explain.py", "strict_yaml.py", 
 
 def messages(repository: Path) -> set[str]:
     """Every message a document or workbook may show."""
-    found: set[str] = {NOT_AVAILABLE, *BASES, *CURRENCIES, "given", "search", "solved"}
+    found: set[str] = {NOT_AVAILABLE, *BASES, *CURRENCIES, "given", "not stated", "search", "solved"}
     found |= {"Confidential", "Internal", "Public"}
     for module in pkgutil.iter_modules(reports.formulas.__path__):
         for function in getattr(importlib.import_module(f"reports.formulas.{module.name}"), "FORMULAS", ()):

@@ -251,29 +251,33 @@ def test_a_section_is_a_template_a_view_function_and_a_name_in_one_report_kind(
     monkeypatch.setattr(sections, "SECTIONS", dict(sections.SECTIONS))
     monkeypatch.setattr(pdf, "SECTIONS", sections.SECTIONS)
 
-    @sections.section("Risks")
-    def risks(document: sections.Document) -> dict[str, Any]:
+    @sections.section("Harvest")
+    def harvest(document: sections.Document) -> dict[str, Any]:
         return {"count": len(document.winners)}
 
     own = own_templates / "capacity-proposal"
     (own / "sections").mkdir()
-    (own / "sections" / "risks.html.j2").write_text("<h1 id=risks>{{ section.title }}: {{ section.count }} in all</h1>")
+    (own / "sections" / "harvest.html.j2").write_text(
+        "<h1 id=harvest>{{ section.title }}: {{ section.count }} in all</h1>"
+    )
     document = own / "document.html.j2"
-    document.write_text(document.read_text().replace('"options",', '"options", "risks",'))
+    document.write_text(document.read_text().replace('"options",', '"options", "harvest",'))
     page = page_with()
-    assert "<h1 id=risks>Risks: 1 in all</h1>" in page
-    assert '<a href="#risks">Risks</a>' in page
-    assert "risks" not in dict(pdf.section_templates("monthly-procurement"))
-    assert "risks" in dict(pdf.section_templates("capacity-proposal"))
+    assert "<h1 id=harvest>Harvest: 1 in all</h1>" in page
+    assert '<a href="#harvest">Harvest</a>' in page
+    assert "harvest" not in dict(pdf.section_templates("monthly-procurement"))
+    assert "harvest" in dict(pdf.section_templates("capacity-proposal"))
 
 
 def test_a_section_without_template_or_view_function_says_which(own_templates: Path) -> None:
     document = own_templates / "capacity-proposal" / "document.html.j2"
     text = document.read_text()
-    document.write_text(text.replace('"options",', '"risks",'))
-    with pytest.raises(RenderError, match=r"section risks has no template: write templates/sections/risks\.html\.j2"):
+    document.write_text(text.replace('"options",', '"harvest",'))
+    with pytest.raises(
+        RenderError, match=r"section harvest has no template: write templates/sections/harvest\.html\.j2"
+    ):
         pdf.section_templates("capacity-proposal")
-    with pytest.raises(RenderError, match=r"section risks has no view function in reports/render/sections\.py"):
+    with pytest.raises(RenderError, match=r"section harvest has no view function in reports/render/sections\.py"):
         pdf.section_templates("capacity-proposal")
     document.write_text(text.replace("section_names", "chapters"))
     with pytest.raises(RenderError, match=r"has no line .*section_names"):

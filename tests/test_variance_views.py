@@ -15,6 +15,7 @@ from reports.history.past import Choice, Past
 from reports.history.stage import compared, with_difference
 from reports.render import difference_book, view_variance
 from reports.render.i18n import translator
+from reports.render.sandbox import environment
 from reports.render.sheet import Book
 from reports.render.sheets import variance
 from reports.render.waterfall_chart import Fall, waterfall
@@ -138,3 +139,8 @@ def test_forecast_and_actual_stand_in_section_and_sheet(found: Difference, tmp_p
     page = load_workbook(tmp_path / "a.xlsx", data_only=True).worksheets[0]
     values = {str(row[0]): row[6] for row in page.iter_rows(values_only=True)}
     assert values["All services"] == -0.5
+
+
+def test_a_plan_that_did_not_change_needs_no_chart() -> None:
+    page = environment({}).from_string('{% import "macros.html.j2" as m %}[{{ m.chart({}) }}]').render()
+    assert page.split() == ["[", "]"] or page.strip() == "[]"

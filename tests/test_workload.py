@@ -396,3 +396,10 @@ def test_check_reads_the_trace_too(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "s.yaml").write_text(with_lengths("trace: {file: t.csv}"))
     with pytest.raises(InputError, match=r"t\.csv:2: output_tokens: is missing"):
         read_scenario(tmp_path / "s.yaml", catalog)
+
+
+def test_what_a_scenario_does_not_state_is_not_called_given(catalog: Catalog, tmp_path: Path) -> None:
+    found = facts(read(tmp_path, catalog), catalog)
+    assert found["demand", "deepseek-r1", "demand_peak_concurrency"]["basis"] == "given"
+    for name in ("demand_run_requests", "demand_run_hours", "demand_requests_per_s"):
+        assert found["demand", "deepseek-r1", name]["basis"] == "not stated"

@@ -161,7 +161,7 @@ SYMBOLS: dict[str, str] = {
     "tensor_parallel": "tp",
     "data_parallel": "dp",
     "pipeline_parallel": "pp",
-    "stage_servers": "n_{srv}",
+    "stage_servers": "n_{stg}",
     "link_is_nvlink": "1_{nvl}",
     "tpot_requests": "B_{TPOT}",
     "ttft_requests": "B_{TTFT}",

@@ -235,7 +235,7 @@ def figures_of_one(words: Wording, row: Row) -> list[dict[str, str]]:
         },
         {
             "value": words.amount(row["monthly_cost_amount"]),
-            "unit": words.translate("a month"),
+            "unit": words.translate("a month, equivalent"),
             "note": per_mtok(words, row),
         },
         break_even_figure(words, row) if words.both_ways else price_figure(words, row),

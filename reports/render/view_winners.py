@@ -43,10 +43,10 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
         "layout": words.layout(row),
         "units": words.count(row["units_needed"]),
         "demand": words.short(row["demand_concurrency"], 4),
-        "tpot": words.short(row["tpot_ms"]),
-        "tpot_target": _target(words, row, "tpot_target_ms"),
-        "ttft": words.short(row["ttft_ms"], 4),
-        "ttft_target": _target(words, row, "ttft_target_ms"),
+        "tpot": words.short(row["tpot_tail_ms" if words.has_targets else "tpot_ms"]),
+        "tpot_target": _target(words, row, "tpot"),
+        "ttft": words.short(row["ttft_tail_ms" if words.has_targets else "ttft_ms"], 4),
+        "ttft_target": _target(words, row, "ttft"),
         "binding": words.translate(constraint),
         "spare": words.percent(row["headroom_share"]),
         "monthly": words.amount(row["monthly_cost_amount"]),
@@ -57,5 +57,11 @@ def recommendation(words: Wording, row: Row) -> dict[str, Any]:
     }
 
 
-def _target(words: Wording, row: Row, column: str) -> str:
-    return f"≤ {words.short(row.get(column), 4)}" if words.has_targets else words.translate("no target")
+def _target(words: Wording, row: Row, name: str) -> str:
+    """The target with the statistic that it, and the figure above it, are of."""
+    targets = words.run.scenario.targets
+    if not words.has_targets or targets is None:
+        return words.translate("no target")
+    statistic = getattr(targets, f"{name}_statistic")
+    bound = f"≤ {words.short(row.get(f'{name}_target_ms'), 4)}"
+    return f"{words.translate('mean') if statistic == 'mean' else statistic.upper()} {bound}"

@@ -40,7 +40,7 @@ COLUMNS: tuple[tuple[str, str, NumberKind], ...] = (
     ("recommended_concurrency", N_("Requests recommended"), COUNT),
     ("output_tokens_per_s", N_("Output tokens per s"), QUANTITY),
     ("tpot_ms", N_("TPOT, ms"), QUANTITY),
-    ("ttft_ms", N_("TTFT, ms"), QUANTITY),
+    ("ttft_ms", N_("TTFT (mean), ms"), QUANTITY),
     ("units_needed", N_("Units for the demand"), COUNT),
     ("demand_cards", N_("Cards for the demand"), COUNT),
     ("cards_needed", N_("Least cards of this option"), COUNT),

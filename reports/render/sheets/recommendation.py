@@ -51,7 +51,7 @@ COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
     ("recommended_concurrency", N_("Requests at once, one unit"), "link", COUNT),
     ("unit_cards", N_("Cards of one unit"), "link", COUNT),
     ("tpot_ms", N_("TPOT, ms"), "link", QUANTITY),
-    ("ttft_ms", N_("TTFT, ms"), "link", QUANTITY),
+    ("ttft_ms", N_("TTFT (mean), ms"), "link", QUANTITY),
     ("headroom_share", N_("Spare capacity"), "link", PERCENT),
 )
 

@@ -30,7 +30,7 @@ COLUMNS: tuple[tuple[str, str, str, NumberKind], ...] = (
     ("break_even", N_("Break-even month"), "formula", SERIAL),
     ("per_mtok", N_("Per million output tokens, {currency}"), "formula", PRICE),
     ("tpot_ms", N_("TPOT, ms"), "formula", QUANTITY),
-    ("ttft_ms", N_("TTFT, ms"), "formula", QUANTITY),
+    ("ttft_ms", N_("TTFT (mean), ms"), "formula", QUANTITY),
     ("headroom_share", N_("Spare capacity"), "formula", PERCENT),
 )
 WIDTH = len(COLUMNS) + 1
