@@ -290,6 +290,15 @@ def test_every_section_is_used_and_every_template_belongs_to_one() -> None:
     assert {path.name.removesuffix(".html.j2") for path in (ROOT / "templates").glob("**/sections/*.j2")} == named
 
 
+def test_the_report_about_one_service_has_it_and_the_one_about_many_has_not() -> None:
+    for name, has in (("capacity-proposal", True), ("monthly-procurement", False)):
+        found = view_options.front_figure(Wording(run_of(name), "en", translator("en")))
+        assert bool(found) == has, name
+    one = Wording(run_of("capacity-proposal"), "en", translator("en"))
+    nothing = dataclasses.replace(one.run, options=one.run.options.assign(rank=float("nan")))
+    assert view_options.front_figure(dataclasses.replace(one, run=nothing)) == {}
+
+
 def test_cards_and_money_of_the_options_table_agree_with_page_one() -> None:
     run = run_of("monthly-procurement")
     words = Wording(run, "en", translator("en"))

@@ -177,6 +177,7 @@ def options(document: Document) -> Row:
     return {
         "lead": view_options.lead(document.words),
         "models": view_options.by_service(document.words),
+        "front": view_options.front_figure(document.words),
         "currency": document.words.currency,
         "ways": document.words.ways,
     }

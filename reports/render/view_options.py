@@ -9,6 +9,7 @@ import pandas as pd
 
 from reports.constraints import CONSTRAINTS, SENTENCES, TOLERANCE, applies
 from reports.cost import eligibility, purchases
+from reports.render.pareto_chart import Point, front
 from reports.render.sentences import said
 from reports.render.wording import Scale, Wording, finite
 
@@ -19,6 +20,9 @@ FEW_OPTIONS = 24
 """Up to this many options of a service are all shown; beyond, the best one of each card."""
 
 MOST_ROWS = 10
+
+DEAREST = 4.0
+"""The chart shows options up to this many times the cost of the cheapest; beyond, the near ones would be one spot."""
 
 AMOUNTS = (
     "rent_equivalent_amount_per_month", "rent_median_amount_per_month", "buy_equivalent_amount_per_month",
@@ -69,6 +73,41 @@ def by_service(words: Wording) -> list[dict[str, Any]]:
             }
         )
     return shown
+
+
+def front_figure(words: Wording) -> dict[str, str]:
+    """Cost against time per token of every priced option, where the report is about one service."""
+    services = words.run.scenario.service_axis
+    priced = words.run.options[words.run.options["rank"].notna()]
+    if len(services) != 1 or not len(priced):
+        return {}
+    near = priced[priced["monthly_cost_amount"] <= DEAREST * priced["monthly_cost_amount"].min()]
+    scale = words.scale(near["monthly_cost_amount"])
+    points = [
+        Point(
+            label=", ".join(
+                (words.gpu(row["gpu"]), words.quantization(row["quantization"]), words.link(row["interconnect"]))
+            ),
+            cost=row["monthly_cost_amount"] / scale.factor,
+            tpot_ms=row["tpot_ms"],
+            front=bool(row["pareto"]),
+            winner=bool(row["winner"]),
+        )
+        for row in near.to_dict("records")
+    ]
+    target = finite(priced["tpot_target_ms"].iloc[0]) if words.has_targets else None
+    title = words.translate("{model}: cost against time per token", model=words.service(services[0].name))
+    picture = front(
+        title, points,
+        cost_unit=words.translate("{unit} a month, equivalent", unit=scale.unit),
+        time_unit=words.translate("TPOT, ms"), target_ms=target,
+        target_label=words.translate("target {n} ms", n=words.short(target)), number=words.short,
+    )  # fmt: skip
+    note = words.translate(
+        "Blue: no other option is both cheaper and faster. The large mark is the recommendation; "
+        "hollow ones are beaten. Options dearer than {n} times the cheapest are left out.", n=words.count(DEAREST),
+    )  # fmt: skip
+    return {"title": title, "picture": picture, "note": note} if picture else {}
 
 
 def _selection(words: Wording, options: int, left_out: int, each_card: bool) -> list[str]:
