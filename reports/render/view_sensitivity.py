@@ -21,14 +21,14 @@ def _name(words: Wording, row: Row) -> str:
     label = words.translate(str(row["label"]))
     key, scope = str(row["key"]), str(row["scope"])
     if scope == "demand":
-        return f"{label}: {words.service(key)}"
+        return f"{label}{words.translate(': ')}{words.service(key)}"
     if scope == "measured":
         options = words.run.shortlist.set_index("option_id")
         gpu = words.gpu(options.loc[key, "gpu"]) if key in options.index else key
         service = words.service(options.loc[key, "service"]) if key in options.index else ""
-        return f"{label}: {service}, {gpu}"
+        return f"{label}{words.translate(': ')}{service}, {gpu}"
     found = next((gpu for gpu in sorted(words.run.catalog.gpus, key=len, reverse=True) if gpu in key), "")
-    return f"{label}: {words.gpu(found)}" if found else label
+    return f"{label}{words.translate(': ')}{words.gpu(found)}" if found else label
 
 
 def _value(words: Wording, row: Row, which: str) -> str:
@@ -98,7 +98,8 @@ def chances(words: Wording) -> list[Row]:
 def _rival(words: Wording, row: Row) -> str:
     options = words.run.shortlist.set_index("option_id")
     gpu = words.gpu(options.loc[row["option_id"], "gpu"])
-    return f"{words.translate(LABELS[row['way']])}, {gpu}: {words.percent(row['cheapest_share'])}"
+    way = words.translate(LABELS[row["way"]])
+    return f"{way}, {gpu}{words.translate(': ')}{words.percent(row['cheapest_share'])}"
 
 
 def stopping(words: Wording) -> list[str]:
