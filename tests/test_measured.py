@@ -154,6 +154,7 @@ def test_what_is_wrong_is_said_and_nothing_is_guessed(tmp_path: Path, catalog: C
         ({"tp": "0"}, "0 tensor ranks"),
         ({"gpu_count": "-2"}, "-2 cards"),
         ({"concurrency_or_batch": ""}, "concurrency not stated"),
+        ({"concurrency_or_batch": "", "metric": "output_tok_s", "notes": "static batch"}, "concurrency not stated"),
         ({"concurrency_or_batch": "-3"}, "-3 requests together: must be above 0"),
         ({"isl": "inf"}, "isl: not a number"),
         ({"isl": "2e12"}, "more than anything measured has"),

@@ -315,5 +315,6 @@ def _lacking(made: Mapping[str, Any]) -> Iterator[str]:
         elif made["metric"] == "tpot_ms" and 0 < made["output_tokens"] <= 1:
             yield "one output token has no TPOT"
     loaded = made["metric"] in LATENCIES and made["start"] in ("steady", "static", "offline")
+    loaded = loaded or (made["metric"] in RATES and made["start"] == "static")
     if loaded and math.isnan(made["batch_requests"]):
         yield f"a {made['metric']} without the requests that ran together: concurrency not stated"
