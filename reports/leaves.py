@@ -1,4 +1,4 @@
-"""The data dictionary: every column a formula reads that no formula makes (a leaf), its unit, scope and label.
+"""The data dictionary, long because it is one table: every column a formula reads that no formula makes (a leaf).
 
 The scope says which record a leaf comes from, hence which table of the Inputs sheet shows it and where its source is:
 
@@ -210,7 +210,12 @@ LEAVES: tuple[Leaf, ...] = (
         ("vat_services_ratio", "ratio", "Value-added tax on services and rent"),
         ("vat_recoverable_share", "ratio", "Value-added tax that is recovered"),
         ("rent_price_ratio_per_year", "ratio", "Rents against the year before"),
-        ("rent_extras_price_per_card_month", "currency/card-month", "Egress and storage beside the rent"),
+        ("egress_gb_per_card_month", "GB/card-month", "Egress of a rented card"),
+        ("egress_price_per_gb", "currency/GB", "Egress, where it is billed"),
+        ("storage_gb_per_card", "GB/card", "Storage beside a rented card"),
+        ("storage_price_per_gb_month", "currency/GB-month", "Storage, where it is billed"),
+        ("sla_credit_share", "ratio", "Expected credit for missed availability, share of the rent"),
+        ("early_termination_share", "ratio", "Early end of a rent, share of the rents left"),
         ("service_life_months", "months", "Life of a server"),
         ("book_life_months", "months", "Life in the books"),
         ("tax_life_months", "months", "Life that the tax office allows"),

@@ -355,7 +355,10 @@ MONEY = {
     "vat_recoverable_share": st.sampled_from([0.0, 0.5, 1.0]),
     "staff_fte_per_100_cards": st.sampled_from([0.0, 0.25]),
     "staff_cost_per_fte_year": st.sampled_from([0.0, 4e5]),
-    "rent_extras_price_per_card_month": st.sampled_from([0.0, 30.0]),
+    "egress_price_per_gb": st.sampled_from([0.0, 0.3]),
+    "storage_price_per_gb_month": st.sampled_from([0.0, 0.2]),
+    "sla_credit_share": st.sampled_from([0.0, 0.02]),
+    "early_termination_share": st.sampled_from([0.0, 0.5, 1.0]),
 }
 CASES = st.fixed_dictionaries(MONEY)
 
@@ -379,7 +382,8 @@ def test_scaling_all_prices_scales_both_npvs(case: dict[str, float], factor: flo
         "electricity_price_per_kwh",
         "colocation_price_per_kw_month",
         "staff_cost_per_fte_year",
-        "rent_extras_price_per_card_month",
+        "egress_price_per_gb",
+        "storage_price_per_gb_month",
     )
     scaled = {**case, **{name: {**CASE, **case}[name] * factor for name in prices}}
     results = evaluate(priced(case, scaled))[1]

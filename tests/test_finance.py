@@ -35,7 +35,8 @@ def test_every_part_of_the_outlay_and_of_the_running_cost() -> None:
         "delivery_share": 0.02, "installation_share": 0.01, "spare_parts_share": 0.03, "vat_goods_ratio": 0.13,
         "vat_services_ratio": 0.06, "vat_recoverable_share": 0.5, "staff_fte_per_100_cards": 0.25,
         "staff_cost_per_fte_year": 480_000.0, "insurance_share_per_year": 0.012, "licence_price_per_card_year": 300.0,
-        "rent_extras_price_per_card_month": 20.0,
+        "egress_gb_per_card_month": 100.0, "egress_price_per_gb": 0.1, "storage_gb_per_card": 50.0,
+        "storage_price_per_gb_month": 0.2, "sla_credit_share": 0.0, "early_termination_share": 1.0,
     }  # fmt: skip
     row = priced(parts).iloc[0]
     # servers 3,500,000, network 350,000, delivery 70,000, installation 35,000, spare parts 105,000: 4,060,000
@@ -239,7 +240,8 @@ def test_payback_by_hand() -> None:
 def test_a_continuous_break_even_put_back_leaves_no_difference(tie: str, leaf: str) -> None:
     case = {
         "annual_discount_rate": 0.08, "rent_price_ratio_per_year": 0.9, "vat_services_ratio": 0.06,
-        "vat_recoverable_share": 0.2, "rent_extras_price_per_card_month": 30.0, "vat_goods_ratio": 0.13,
+        "vat_recoverable_share": 0.2, "egress_price_per_gb": 0.3, "vat_goods_ratio": 0.13, "sla_credit_share": 0.02,
+        "rent_term_months": 24.0, "early_termination_share": 0.5,
     }  # fmt: skip
     first = priced(case).iloc[0]
     value = first[tie] / (CASE["rent_offer_exchange_rate"] if leaf.startswith("rent") else 1)

@@ -95,7 +95,8 @@ def worth(parts: list[ledger.Part], view: str, rate: float) -> float:
 def test_lines_of_owned_reserved_and_hourly_cards_are_worth_what_the_table_says(life: float) -> None:
     change = {
         "annual_discount_rate": ONE_PER_CENT_A_MONTH, "rent_price_ratio_per_year": 0.8, "vat_services_ratio": 0.06,
-        "vat_goods_ratio": 0.13, "vat_recoverable_share": 0.4, "rent_extras_price_per_card_month": 30.0,
+        "vat_goods_ratio": 0.13, "vat_recoverable_share": 0.4, "egress_price_per_gb": 0.3, "sla_credit_share": 0.02,
+        "early_termination_share": 0.5,
         "service_life_months": life,
     }  # fmt: skip
     row, months = case(**change)

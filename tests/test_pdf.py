@@ -314,7 +314,10 @@ def test_cards_and_money_of_the_options_table_agree_with_page_one() -> None:
 def test_what_is_counted_follows_the_cost_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     words = Wording(run_of("capacity-proposal"), "en", translator("en"))
     said = view_money.counted(words)
-    assert said.startswith("Renting counts: rent, egress and storage, tax not recovered. Owning counts: servers,")
+    assert said.startswith(
+        "Renting counts: rent, egress, storage, credit for missed availability, tax not recovered, early end of the "
+        "rent. Owning counts: servers,"
+    )
     assert said.endswith("Not included: income tax, land and buildings.")
     kind = dataclasses.replace(lines.LINES[-2], line="land", label="Land")
     monkeypatch.setattr(lines, "LINES", (*lines.LINES, kind))

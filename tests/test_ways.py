@@ -97,7 +97,7 @@ def test_cash_flows_times_a_factor_are_worth_that_many_times_as_much(factor: flo
     prices = {"server_price": 1_000_000.0, "rent_offer_price_per_card_hour": 9.0,
               "electricity_price_per_kwh": 0.7, "colocation_price_per_kw_month": 500.0,
               "staff_cost_per_year": 300_000.0, "licence_price_per_card_year": 100.0,
-              "rent_extras_price_per_card_month": 20.0}  # fmt: skip
+              "egress_price_per_gb": 0.2}  # fmt: skip
     base = priced({"annual_discount_rate": 0.1, **prices})
     scaled = priced({"annual_discount_rate": 0.1, **{name: value * factor for name, value in prices.items()}})
     (_, first), (_, second) = evaluate(base), evaluate(scaled)

@@ -138,13 +138,25 @@ def owning(row: Mapping[str, object], servers: Values) -> Values:
 
 
 def rent_factors(row: Mapping[str, float], offer: Offer) -> float:
-    """Present cost of one card-hour a month over the horizon at this offer: tax, extras, price change, discount."""
+    """Present cost of one card-hour a month over the horizon at this offer: tax, extras, price change, discount, and
+    what ends a term that binds for longer."""
     move = rent_move(row, offer)
     rate = rent_against_buy.monthly_discount_rate(row["annual_discount_rate"])
     step = rent_against_buy.rent_step_ratio(move, row["annual_discount_rate"])
     tax = 1 + rent.rent_tax_amount_per_month(1, row["vat_services_ratio"], row["vat_recoverable_share"])
-    hour = offer.price * tax + extras_per_card_hour(row)
-    return float(hour * rent_against_buy.rent_annuity_factor(step, rate, row["horizon_months"]))
+    credit = rent.rent_sla_credit_amount_per_month(1, row["sla_credit_share"])
+    hour = offer.price * (tax - credit) + sum(extras_per_card_hour(row).values())
+    horizon = row["horizon_months"]
+    annuity = rent_against_buy.rent_annuity_factor(step, rate, horizon)
+    return float(rent_against_buy.rent_present_cost_amount(hour, annuity, early_end(row, offer), rate, horizon))
+
+
+def early_end(row: Mapping[str, float], offer: Offer) -> float:
+    """What a card-hour a month at this offer pays at the end of the horizon for a term that would bind longer."""
+    horizon = row["horizon_months"]
+    overhang = rent.rent_overhang_months(offer.term_months, horizon)
+    share = row["early_termination_share"]
+    return float(rent.early_termination_amount(offer.price, rent_move(row, offer), overhang, share, horizon))
 
 
 def rent_move(row: Mapping[str, float], offer: Offer) -> float:
@@ -152,9 +164,13 @@ def rent_move(row: Mapping[str, float], offer: Offer) -> float:
     return float(rent.rent_move_ratio(row["rent_price_ratio_per_year"], offer.term_months, row["horizon_months"]))
 
 
-def extras_per_card_hour(row: Mapping[str, float]) -> float:
+def extras_per_card_hour(row: Mapping[str, float]) -> dict[str, float]:
     """Egress and storage of a card for an hour that it is rented."""
-    return float(rent.rent_extras_amount_per_month(1, row["rent_extras_price_per_card_month"]) / HOURS_PER_MONTH)
+    month = {
+        "egress": rent.rent_egress_amount_per_month(1, row["egress_gb_per_card_month"], row["egress_price_per_gb"]),
+        "storage": rent.rent_storage_amount_per_month(1, row["storage_gb_per_card"], row["storage_price_per_gb_month"]),
+    }
+    return {name: float(amount) / HOURS_PER_MONTH for name, amount in month.items()}
 
 
 def table(

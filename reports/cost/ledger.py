@@ -156,14 +156,21 @@ def _rented(
     factor = cashflow.rent_price_factor(months["month"].to_numpy(dtype=float), hourly.rent_move(given, offer))
     amount = hours * offer.price
     tax = float(rent.rent_tax_amount_per_month(amount, given["vat_services_ratio"], given["vat_recoverable_share"]))
+    credit = float(rent.rent_sla_credit_amount_per_month(amount, given["sla_credit_share"]))
+    extras = hourly.extras_per_card_hour(given)
     quoted = amount / (1 + reserve)
     for name, each, source in (
         (line, quoted, offer.offer_id),
         ("interruption-reserve", amount - quoted, "assumption:spot_reserve_share"),
         (f"{line}-tax", tax, "assumption:vat_services_ratio"),
-        (f"{line}-extras", hours * hourly.extras_per_card_hour(given), "assumption:rent_extras_price_per_card_month"),
+        (f"{line}-egress", hours * extras["egress"], "assumption:egress_price_per_gb"),
+        (f"{line}-storage", hours * extras["storage"], "assumption:storage_price_per_gb_month"),
+        ("sla-credit", -credit, "assumption:sla_credit_share"),
     ):
         yield Part(name, (CASH, PNL), hours, "card-h", -each * factor, source)
+    last = _paid(lines.END, len(months) - 1)
+    ended = -hours * hourly.early_end(given, offer) * last
+    yield Part("early-termination", (CASH, PNL), hours, "card-h", ended, "assumption:early_termination_share")
 
 
 def _written_off(row: Mapping[str, object], months: pd.DataFrame, share: float) -> Iterator[Part]:

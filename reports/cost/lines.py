@@ -52,12 +52,24 @@ LINES: tuple[LineKind, ...] = (
         "offer_id", factor=RENT_FACTOR,
     ),
     LineKind(
-        "rent-extras", "Egress and storage", RENT, EVERY_MONTH, "rent_extras_amount_per_month", "rented_cards", 1,
-        "card-month", "assumption:rent_extras_price_per_card_month", factor=RENT_FACTOR,
+        "rent-egress", "Egress", RENT, EVERY_MONTH, "rent_egress_amount_per_month", "rented_cards", 1, "card-month",
+        "assumption:egress_price_per_gb", factor=RENT_FACTOR,
+    ),
+    LineKind(
+        "rent-storage", "Storage", RENT, EVERY_MONTH, "rent_storage_amount_per_month", "rented_cards", 1,
+        "card-month", "assumption:storage_price_per_gb_month", factor=RENT_FACTOR,
+    ),
+    LineKind(
+        "sla-credit", "Credit for missed availability", RENT, EVERY_MONTH, "rent_sla_credit_amount_per_month",
+        "rented_cards", 1, "card-month", "assumption:sla_credit_share", inflow=True, factor=RENT_FACTOR,
     ),
     LineKind(
         "rent-tax", "Tax not recovered", RENT, EVERY_MONTH, "rent_tax_amount_per_month", "rented_cards", 1,
         "card-month", "assumption:vat_services_ratio", factor=RENT_FACTOR,
+    ),
+    LineKind(
+        "early-termination", "Early end of the rent", RENT, END, "early_termination_amount", "rented_cards", 1, "card",
+        "assumption:early_termination_share",
     ),
     LineKind("servers", "Servers", BUY, FIRST_DAY, "hardware_amount", "servers_needed", 1, "server", "purchase_id",
              factor=PURCHASES),
@@ -121,6 +133,7 @@ OTHER_COSTS: dict[str, str] = {"income-tax": "income tax", "land": "land and bui
 
 TOTALS: dict[tuple[str, str], Callable[..., Any]] = {
     (RENT, EVERY_MONTH): rent.rent_total_amount_per_month,
+    (RENT, END): rent_against_buy.rent_present_cost_amount,
     (BUY, FIRST_DAY): buy.capex_amount,
     (BUY, EVERY_MONTH): buy.running_amount_per_month,
     (BUY, END): rent_against_buy.buy_present_cost_amount,

@@ -29,9 +29,19 @@ def rent_price_factor(month: Any, rent_move_ratio: Any) -> Any:
 
 
 @formula(unit="currency", label="Rent paid", symbol="c_{rent}", sources=_SOURCE)
-def rent_cash_amount(rent_total_amount_per_month: Any, rent_price_factor: Any) -> Any:
-    """At the end of every month, never on day 0."""
-    return 0 - rent_total_amount_per_month * rent_price_factor
+def rent_cash_amount(
+    month: Any,
+    rent_total_amount_per_month: Any,
+    rent_price_factor: Any,
+    early_termination_amount: Any,
+    horizon_months: Any,
+) -> Any:
+    """At the end of every month, never on day 0; with the last one what ends a term that would bind longer."""
+    return (
+        0
+        - rent_total_amount_per_month * rent_price_factor
+        - np.where(month == horizon_months, early_termination_amount, 0)
+    )
 
 
 @formula(unit="flag", label="Servers are bought", symbol="b_{m}", sources=_SOURCE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.constants import HOURS_PER_MONTH
+from reports.constants import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from reports.formulas.meta import ceil, floor, formula
 
 _SOURCE = ("methods-note",)
@@ -49,24 +49,79 @@ def rent_tax_amount_per_month(rent_amount_per_month: Any, vat_services_ratio: An
     return rent_amount_per_month * vat_services_ratio * (1 - vat_recoverable_share)
 
 
-@formula(unit="currency/month", label="Egress and storage beside the rent", symbol="K_{egr}", sources=_SOURCE)
-def rent_extras_amount_per_month(rented_cards: Any, rent_extras_price_per_card_month: Any) -> Any:
-    """What providers bill beside the card-hours."""
-    return rented_cards * rent_extras_price_per_card_month
+@formula(unit="currency/month", label="Egress", symbol="K_{egr}", sources=_SOURCE)
+def rent_egress_amount_per_month(rented_cards: Any, egress_gb_per_card_month: Any, egress_price_per_gb: Any) -> Any:
+    """Data that leave the provider's network, where they are billed beside the card-hours."""
+    return rented_cards * egress_gb_per_card_month * egress_price_per_gb
+
+
+@formula(unit="currency/month", label="Storage", symbol="K_{sto}", sources=_SOURCE)
+def rent_storage_amount_per_month(rented_cards: Any, storage_gb_per_card: Any, storage_price_per_gb_month: Any) -> Any:
+    """Weights, images and logs on the provider's disks, where they are billed beside the card-hours."""
+    return rented_cards * storage_gb_per_card * storage_price_per_gb_month
+
+
+@formula(unit="currency/month", label="Egress and storage beside the rent", symbol="K_{ext}", sources=_SOURCE)
+def rent_extras_amount_per_month(rent_egress_amount_per_month: Any, rent_storage_amount_per_month: Any) -> Any:
+    """What does not follow the price of a card-hour."""
+    return rent_egress_amount_per_month + rent_storage_amount_per_month
+
+
+@formula(unit="currency/month", label="Credit for missed availability", symbol="K_{sla}", sources=_SOURCE)
+def rent_sla_credit_amount_per_month(rent_amount_per_month: Any, sla_credit_share: Any) -> Any:
+    """What a service-level agreement is expected to give back of the rent."""
+    return rent_amount_per_month * sla_credit_share
 
 
 @formula(unit="currency/month", label="Renting per month", symbol="K_{r}", sources=_SOURCE)
 def rent_total_amount_per_month(
-    rent_amount_per_month: Any, rent_tax_amount_per_month: Any, rent_extras_amount_per_month: Any
+    rent_amount_per_month: Any,
+    rent_tax_amount_per_month: Any,
+    rent_egress_amount_per_month: Any,
+    rent_storage_amount_per_month: Any,
+    rent_sla_credit_amount_per_month: Any,
 ) -> Any:
-    """The cost lines of renting in the first month, added."""
-    return rent_amount_per_month + rent_tax_amount_per_month + rent_extras_amount_per_month
+    """The cost lines of renting in the first month, added; the credit comes off."""
+    return (
+        rent_amount_per_month
+        + rent_tax_amount_per_month
+        + rent_egress_amount_per_month
+        + rent_storage_amount_per_month
+        - rent_sla_credit_amount_per_month
+    )
 
 
 @formula(unit="ratio", label="This rent against the year before", symbol="g_{rent}", sources=_SOURCE)
 def rent_move_ratio(rent_price_ratio_per_year: Any, rent_term_months: Any, horizon_months: Any) -> Any:
     """A term that binds for the whole horizon holds its price; every other rent follows the market."""
     return np.where(rent_term_months >= horizon_months, 1, rent_price_ratio_per_year)
+
+
+@formula(unit="months", label="Months that the last term binds beyond the horizon", symbol="n_{over}", sources=_SOURCE)
+def rent_overhang_months(rent_term_months: Any, horizon_months: Any) -> Any:
+    """Terms follow one another until the horizon is covered; 0 where a rent binds for no time."""
+    return np.where(
+        rent_term_months > 0,
+        ceil(horizon_months / np.maximum(rent_term_months, 1)) * rent_term_months - horizon_months,
+        0,
+    )
+
+
+@formula(unit="currency", label="Early end of the last term", symbol="K_{end}", sources=_SOURCE)
+def early_termination_amount(
+    rent_amount_per_month: Any,
+    rent_move_ratio: Any,
+    rent_overhang_months: Any,
+    early_termination_share: Any,
+    horizon_months: Any,
+) -> Any:
+    """Paid at the end of the horizon: a share of the rents that the contract still runs for, as the last month's."""
+    return (
+        rent_amount_per_month
+        * rent_move_ratio ** ((horizon_months - 1) / MONTHS_PER_YEAR)
+        * rent_overhang_months
+        * early_termination_share
+    )
 
 
 @formula(unit="currency/month", label="Rent per month at the median eligible price", symbol="K_{med}", sources=_SOURCE)
@@ -82,8 +137,13 @@ FORMULAS = (
     rented_cards,
     rent_amount_per_month,
     rent_tax_amount_per_month,
+    rent_egress_amount_per_month,
+    rent_storage_amount_per_month,
     rent_extras_amount_per_month,
+    rent_sla_credit_amount_per_month,
     rent_total_amount_per_month,
     rent_move_ratio,
+    rent_overhang_months,
+    early_termination_amount,
     rent_median_amount_per_month,
 )

@@ -49,9 +49,18 @@ def rent_annuity_factor(rent_step_ratio: Any, monthly_discount_rate: Any, horizo
 
 
 @formula(unit="currency", label="Present cost of renting", symbol="PC_{rent}", sources=_SOURCE)
-def rent_present_cost_amount(rent_total_amount_per_month: Any, rent_annuity_factor: Any) -> Any:
+def rent_present_cost_amount(
+    rent_total_amount_per_month: Any,
+    rent_annuity_factor: Any,
+    early_termination_amount: Any,
+    monthly_discount_rate: Any,
+    horizon_months: Any,
+) -> Any:
     """A cost is positive here; the net present value of the cash flow is its negative."""
-    return rent_total_amount_per_month * rent_annuity_factor
+    return (
+        rent_total_amount_per_month * rent_annuity_factor
+        + early_termination_amount / (1 + monthly_discount_rate) ** horizon_months
+    )
 
 
 @formula(unit="ratio", label="Purchases, discounted", symbol="a_{new}", sources=_SOURCE)

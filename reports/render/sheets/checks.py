@@ -202,12 +202,12 @@ def _ties(book: Book) -> Iterator[Check]:
         extras = at("rent_extras_amount_per_month")
         moved = Call("/", at("break_even_price_per_card_hour"), at("rent_price_per_card_hour"))
         month = Call("+", Call("*", Call("-", at("rent_total_amount_per_month"), extras), moved), extras)
-        at_price = Call("*", month, at("rent_annuity_factor"))
+        end = Ref(cost_by_month.anchor(option, "discount_factor", last))
+        ended = Call("*", Call("*", at("early_termination_amount"), moved), end)
+        at_price = Call("+", Call("*", month, at("rent_annuity_factor")), ended)
         at_hours = Call("/", Call("*", rent, at("break_even_hours_per_day")), int(HOURS_PER_DAY))
         more = Call("-", at("break_even_residual_share"), at("residual_share"))
-        left = Call(
-            "*", Call("*", more, at("hardware_amount")), Ref(cost_by_month.anchor(option, "discount_factor", last))
-        )
+        left = Call("*", Call("*", more, at("hardware_amount")), end)
         for words, first, second in (
             (N_("The rent at which both cost the same, put back, leaves no difference"), at_price, buy),
             (N_("The hours a day at which both cost the same, put back, leave no difference"), at_hours, buy),
