@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -41,6 +41,9 @@ from reports.terminal import (
     problem_records,
     progress_bar,
 )
+
+if TYPE_CHECKING:
+    from reports.scenario.schema import Scenario
 
 DEBUG = "--debug"
 
@@ -108,6 +111,8 @@ def build(
             done.append({"scenario": str(path), "files": files, "answer": answer})
             if not (quiet or as_json):
                 print_result(result.files, answer)
+                if pin := result.run.scenario.prices.pin:
+                    print(f"prices: pinned to the price book of {pin.as_of} ({pin.sha256[:12]})")
     if as_json:
         print(as_json_text({"built": done, "problems": problem_records(problems)}))
     elif problems:
@@ -130,12 +135,19 @@ def check(
 ) -> None:
     """Validate catalogs and scenarios; list every problem with file and line."""
     from reports.catalog.read import read_catalog
+    from reports.pricebook.pin import broken_pins
     from reports.scenario.check import check_scenarios, names_read, scenario_files
+    from reports.scenario.read import read_scenario
 
     given = list(paths) if paths else [folder for folder in (Path("scenarios"),) if folder.is_dir()]
     book = read_catalog(tuple(catalog or ()))
     files = scenario_files(given)
     problems = check_scenarios(files, book, sets=sets or (), overrides=overrides or ())
+
+    def read(file: Path) -> Scenario:
+        return read_scenario(file, book, sets=sets or (), overrides=overrides or ())
+
+    problems = problems or broken_pins(files, book, read)
     if problems:
         _fail(problems, as_json)
     if as_json:
@@ -168,9 +180,13 @@ def explain(
     if not found:
         ids = run.candidates["candidate_id"].astype(str)
         raise InputError(
-            Problem(str(scenario), "no such candidate", read=f'"{candidate}"',
-                    expected=f"one of the {len(ids)} ids that `gpubook matrix` lists, such as {ids.iloc[0]}",
-                    hint=did_you_mean(candidate, ids))
+            Problem(
+                str(scenario),
+                "no such candidate",
+                read=f'"{candidate}"',
+                expected=f"one of the {len(ids)} ids that `gpubook matrix` lists, such as {ids.iloc[0]}",
+                hint=did_you_mean(candidate, ids),
+            )
         )
     if as_json:
         print(as_json_text([one.plain() for one in found]))
@@ -195,8 +211,15 @@ def matrix(
     form = "json" if as_json else form
     forms = ("csv", "json", "parquet")
     if form not in forms:
-        raise InputError(Problem("--format", "unknown format", read=f'"{form}"', expected=", ".join(forms),
-                                 hint=did_you_mean(form, forms)))
+        raise InputError(
+            Problem(
+                "--format",
+                "unknown format",
+                read=f'"{form}"',
+                expected=", ".join(forms),
+                hint=did_you_mean(form, forms),
+            )
+        )
     if form == "parquet" and sys.stdout.isatty():
         raise InputError(Problem("--format", "parquet is not for a terminal", hint="add > FILE.parquet"))
     from reports.outputs import results_frame

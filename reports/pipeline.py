@@ -13,7 +13,7 @@ from reports import loads, recommend
 from reports.catalog.read import read_catalog
 from reports.catalog.records import Catalog
 from reports.constraints import verdicts
-from reports.cost import payments
+from reports.cost import api_price, payments
 from reports.cost.blocks import CASHFLOW_BLOCK, COST_BLOCKS, PURCHASE_BLOCKS, rank
 from reports.cost.lines import cost_lines
 from reports.cost.offers import attach
@@ -44,6 +44,7 @@ Stage = Callable[[Run], Run]
 
 LATER = (spares.BLOCK, *COST_BLOCKS, *PURCHASE_BLOCKS, CASHFLOW_BLOCK, growth.BLOCK, growth.MONTHS)
 """Blocks that read the candidates after their evaluation."""
+
 
 def nearby(run: Run) -> Run:
     """What was measured near the short list, looked up once it is settled."""
@@ -113,7 +114,11 @@ def _recommended(scenario: Scenario, catalog: Catalog, evaluated: Sequence[pd.Da
         verdicts=verdicts(method.name, method.points()[0], marked),
         excuses=recommend.excuses(candidates, marked),
         evidence=pd.DataFrame(columns=list(COLUMNS)),
-        warnings=(*warnings, *warnings_on_cover(scenario, catalog, shortlist, facts)),
+        warnings=(
+            *warnings,
+            *api_price.warnings(scenario, catalog),
+            *warnings_on_cover(scenario, catalog, shortlist, facts),
+        ),
     )
 
 

@@ -95,3 +95,19 @@ def test_own_cards_win_from_the_traffic_of_the_crossover_case() -> None:
     }  # fmt: skip
     assert own_wins_from_mtok(option, row) == pytest.approx(100 / 1.4, abs=2e-6)
     assert own_wins_from_mtok({**option, "monthly_cost_amount": 114.0}, row) is None
+
+
+def test_the_cover_says_which_hosted_prices_are_old() -> None:
+    """As of 30 November with 180 days allowed: 1 August is 121 days old, 1 January 333."""
+    found = []
+    for day in ("2026-11-01", "2026-08-01", "2026-01-01"):
+        asked = scenario()
+        asked.service_axis = [SimpleNamespace(model="qwen2.5-7b-instruct")]
+        priced = market(("a", "a/qwen2.5-7b", "USD", 1.0, 1.0))
+        book = replace(priced, api=priced.api.assign(as_of=day))
+        found.append([(message, str(values["models"])) for message, values in api_price.warnings(asked, book)])
+    assert found == [
+        [],
+        [(api_price.AGEING, "qwen2.5-7b-instruct (121 days)")],
+        [(api_price.TOO_OLD, "qwen2.5-7b-instruct (333 days)")],
+    ]

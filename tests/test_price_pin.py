@@ -82,3 +82,15 @@ def test_the_manifest_records_what_the_command_prints(
     recorded = _prices(run)  # type: ignore[arg-type]
     assert recorded["pinned"]
     assert (recorded["sha256"], recorded["rows"]) == (printed["sha256"], printed["rows"])
+
+
+def test_check_and_build_know_the_pin(tmp_path: Path, catalog: Catalog, capsys: pytest.CaptureFixture[str]) -> None:
+    path = scenario(tmp_path, catalog, capsys)
+    assert run_command(["check", str(path)]) == 0
+    assert run_command(["build", str(path), "--out", str(tmp_path / "out")]) == 0
+    assert "prices: pinned to the price book of 2026-11-30" in capsys.readouterr().out
+    text = path.read_text(encoding="utf-8")
+    digest = yaml.safe_load(text)["prices"]["pin"]["sha256"]
+    path.write_text(text.replace(digest, "0" * 64), encoding="utf-8")
+    assert run_command(["check", str(path)]) == 2
+    assert "prices.pin.sha256" in capsys.readouterr().err

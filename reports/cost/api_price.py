@@ -9,12 +9,29 @@ import pandas as pd
 
 from reports.catalog.exchange import exchange_rate
 from reports.catalog.records import Catalog
-from reports.cost.quotes import ages
+from reports.cost.quotes import DAYS, Warnings, ages, worst_first
 from reports.formulas import hosted, rent
 from reports.scenario.schema import Scenario
 
 SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?b)(?![a-z0-9])")
 """A number of parameters in a name: ``8b``, ``1.5b``. Price lists put relatives of a model under its name."""
+
+
+AGEING = "Hosted prices older than half of the {limit_days} days allowed: {models}."
+TOO_OLD = "Hosted prices older than the {limit_days} days allowed, hence not compared: {models}."
+
+
+def warnings(scenario: Scenario, catalog: Catalog) -> Warnings:
+    """What the cover says of hosted prices that are getting old, or are too old to compare, by model."""
+    limit = scenario.prices.max_age_days
+    rows = catalog.api[catalog.api["model"].isin({each.model for each in scenario.service_axis})]
+    age = ages(rows["as_of"], scenario)
+    newest = age[age >= 0].groupby(rows["model"].astype(str)).min()
+    found = ((AGEING, newest[(newest * 2 > limit) & (newest <= limit)]), (TOO_OLD, newest[newest > limit]))
+    return tuple(
+        (message, {"limit_days": limit, "models": worst_first(((str(k), float(v)) for k, v in days.items()), DAYS)})
+        for message, days in found if len(days)
+    )  # fmt: skip
 
 
 def eligible(model: str, scenario: Scenario, catalog: Catalog) -> pd.DataFrame:

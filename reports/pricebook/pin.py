@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 
 import pandas as pd
 
@@ -19,6 +20,9 @@ from reports.scenario.schema import Scenario
 PINNED = {"rental": "prices/rental.csv", "purchase": "prices/purchase.csv", "api": "prices/api.csv",
           "exchange": "prices/exchange.csv"}  # fmt: skip
 """Table of the catalog -> its file."""
+
+PIN = "prices.pin.sha256"
+"""Where a scenario states the digest."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,22 @@ def pinned(scenario: Scenario, catalog: Catalog) -> Catalog:
         moved = _changed({str(name): count for name, count in pin.rows.items()}, found.rows)
         raise InputError(
             Problem(f"{scenario.name}.yaml", f"the price book up to {pin.as_of} is not the pinned one: {moved}",
-                    where="prices.pin.sha256", read=found.sha256, expected=pin.sha256,
+                    where=PIN, read=found.sha256, expected=pin.sha256,
                     hint="build with the catalogs of then, or pin anew: gpubook catalog pin")
         )  # fmt: skip
     return replace(catalog, **{name: _until(getattr(catalog, name), pin.as_of) for name in PINNED})
+
+
+def broken_pins(files: Iterable[Path], catalog: Catalog, read: Callable[[Path], Scenario]) -> list[Problem]:
+    """A problem for every scenario whose price book is no longer the pinned one; files that only others extend have
+    none."""
+    found: list[Problem] = []
+    for file in files:
+        try:
+            pinned(read(file), catalog)
+        except InputError as error:
+            found += [each for each in error.problems if each.where == PIN]
+    return found
 
 
 def _changed(before: Mapping[str, int], now: dict[str, int]) -> str:
