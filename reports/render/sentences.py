@@ -55,8 +55,14 @@ def said(words: Wording, message: str, values: Mapping[str, Any]) -> str:
 def quoted(words: Wording, name: str, value: Any) -> str:
     """One value of a sentence: what it is follows from its name."""
     if isinstance(value, Measured):
-        cards = ((words.gpu(gpu) if gpu in words.run.catalog.gpus else words.model(gpu), _ONE.sub(r"1 \1", words.translate(value.message, n=words.short(measure, 4))))
-                 for gpu, measure in value.items)  # fmt: skip
+        known = words.run.catalog.gpus
+        cards = (
+            (
+                words.gpu(name) if name in known else words.model(name),
+                _ONE.sub(r"1 \1", words.translate(value.message, n=words.short(measure, 4))),
+            )
+            for name, measure in value.items
+        )
         return words.listed(words.translate("{card} ({measure})", card=card, measure=said) for card, said in cards)
     if isinstance(value, Listed):
         return words.listed(_named(words, each) for each in value)
