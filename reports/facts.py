@@ -306,6 +306,16 @@ def _spread(
         by_service.update({name: np.array([record[name] for record in records]) for name in records[0]})
 
 
+def in_another_currency(name: str, scenario: Scenario, catalog: Catalog) -> str:
+    """The currency an assumption stands in on file, where the run converts it; blank where it does not, and for what is
+    on file under no such name."""
+    if not {(name, scenario.region), (name, "global")} & set(catalog.assumptions):
+        return ""
+    row = assumption(catalog, name, scenario.region)
+    converted = row.currency and row.currency != scenario.currency and name not in stated_assumptions(scenario)
+    return row.currency if converted else ""
+
+
 def assumption_row(name: str, scenario: Scenario, catalog: Catalog) -> dict[str, object]:
     """One assumption for the scenario's region, in its currency, with the scenario's own value when it has one."""
     row = assumption(catalog, name, scenario.region)

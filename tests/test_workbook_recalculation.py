@@ -22,7 +22,8 @@ from reports.scenario.schema import Scenario
 
 pytestmark = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice recalculates the workbook")
 
-NAMES = ("capacity-proposal", "monthly-procurement", "eight-a100-7b")
+NAMES = ("capacity-proposal", "monthly-procurement", "eight-a100-7b", "yuan")
+"""The scenarios of these names, and the published example in another currency than its prices."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +85,27 @@ EDITS: tuple[Edit, ...] = (
 )
 
 
+HOST, SMALLER = "dgx-h100", 4.0
+"""The winner's server, sold with half its cards."""
+GROWTH, RATE = 0.03, 8.0
+
+
+def smaller_servers(catalog: Catalog) -> Catalog:
+    host = catalog.hosts[HOST]
+    cards = dataclasses.replace(host.facts["server_cards"], value=SMALLER)
+    changed = dataclasses.replace(host, facts={**host.facts, "server_cards": cards})
+    return dataclasses.replace(catalog, hosts={**catalog.hosts, HOST: changed})
+
+
 @pytest.fixture(scope="module")
 def books(catalog: Catalog, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Books:
     """All workbooks, the edited copies and one with a planted error, recalculated in one call."""
     folder = tmp_path_factory.mktemp("books")
     runs, written = {}, {}
     for name in NAMES:
-        runs[name] = evaluate(read_scenario(repository / "scenarios" / f"{name}.yaml", catalog), catalog)
+        path = repository / "scenarios" / f"{'eight-a100-7b' if name == 'yuan' else name}.yaml"
+        sets = ("currency=CNY",) if name == "yuan" else ()
+        runs[name] = evaluate(read_scenario(path, catalog, sets=sets), catalog)
         written[name] = folder / f"{name}.xlsx"
         workbook.write(runs[name], written[name])
     base = written["capacity-proposal"]
@@ -102,6 +117,12 @@ def books(catalog: Catalog, repository: Path, tmp_path_factory: pytest.TempPathF
     written["price"] = replace_value(base, folder / "price.xlsx", "Inputs", price, dear)
     server = input_cell(base, "Server price", row["purchase_id"])
     written["server"] = replace_value(base, folder / "server.xlsx", "Inputs", server, row["server_price"] * 1.25)
+    size = input_cell(base, "Cards of one server", HOST)
+    written["size"] = replace_value(base, folder / "size.xlsx", "Inputs", size, SMALLER)
+    growth = input_cell(base, "Growth of the demand a month")
+    written["growth"] = replace_value(base, folder / "growth.xlsx", "Inputs", growth, GROWTH)
+    rate = input_cell(written["yuan"], "Exchange rate", "USD/CNY")
+    written["exchange"] = replace_value(written["yuan"], folder / "exchange.xlsx", "Inputs", rate, RATE)
     target = input_cell(base, "Target, time per output token")
     written["target"] = replace_value(base, folder / "target.xlsx", "Inputs", target, 20.0)
     stored = values(base)
@@ -186,11 +207,18 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", [*(edit[0] for edit in EDITS), "server"])
+@pytest.mark.parametrize("name", [*(edit[0] for edit in EDITS), "server", "size", "exchange"])
 def test_an_edited_input_flows_as_in_a_new_run(books: Books, catalog: Catalog, name: str) -> None:
     """An edit typed into Inputs and the same said to the program: options of the same layout have equal figures."""
-    run = books.runs["capacity-proposal"]
-    if name == "server":
+    base = "yuan" if name == "exchange" else "capacity-proposal"
+    run = books.runs[base]
+    if name == "exchange":
+        rates = catalog.exchange.copy()
+        rates.loc[(rates["base"] == "USD") & (rates["quote"] == "CNY"), "rate"] = RATE
+        edited = evaluate(run.scenario, dataclasses.replace(catalog, exchange=rates))
+    elif name == "size":
+        edited = evaluate(run.scenario, smaller_servers(catalog))
+    elif name == "server":
         purchase = catalog.purchase.copy()
         bought = purchase["purchase_id"] == run_price_row(run)["purchase_id"]
         prices = ["price_low", "price", "price_high"]
@@ -199,12 +227,12 @@ def test_an_edited_input_flows_as_in_a_new_run(books: Books, catalog: Catalog, n
     else:
         edited = evaluate(next(edit[3] for edit in EDITS if edit[0] == name)(run.scenario), catalog)
     after = edited.options.set_index("option_id")
-    shown, before = values(books.recalculated[name]), values(books.written["capacity-proposal"])
+    shown, before = values(books.recalculated[name]), values(books.written[base])
     compared = changed = 0
     for option in run.shortlist.to_dict("records"):
         new = after.loc[option["option_id"]]
         same_choice = all(new[key] == option[key] for key in ("candidate_id", "tensor_parallel", "pipeline_parallel",
-                          "replicas", "offer_id", "purchase_id", "simulated_requests"))  # fmt: skip
+                          "replicas", "offer_id", "purchase_id", "simulated_requests") if key in option)  # fmt: skip
         if not same_choice:
             continue  # the search or the simulation found something else: that needs a new run, as the sheet says
         letter = column_of(shown, run, option)
@@ -214,9 +242,24 @@ def test_an_edited_input_flows_as_in_a_new_run(books: Books, catalog: Catalog, n
                 assert value == pytest.approx(new[column], rel=1e-9), (label, option["option_id"])
                 compared += 1
                 changed += value != figure(before, letter, label)
-    assert compared > 20
+    assert compared > 10
     assert changed > 0
     assert not [place for place, value in shown.items() if value == "FAILS"]
+
+
+def test_edited_growth_flows_as_in_a_new_run(books: Books, catalog: Catalog, repository: Path) -> None:
+    """Demand, cards and orders of every month, from the rate typed into Inputs."""
+    stated = f"workload.demand.growth.rate_per_month={GROWTH}"
+    scenario = read_scenario(repository / "scenarios" / "capacity-proposal.yaml", catalog, sets=(stated,))
+    grown = evaluate(scenario, catalog).growth.iloc[: len(books.runs["capacity-proposal"].growth)]
+    shown = values(books.recalculated["growth"])
+    for label, column in (("Concurrency to serve", "month_demand_concurrency"), ("Cards with spares", "month_cards")):
+        row = next(cell[1:] for (sheet, cell), value in shown.items() if sheet == "Growth" and value == label)
+        cells = sorted((len(cell), cell) for sheet, cell in shown
+                       if sheet == "Growth" and re.fullmatch(rf"[A-Z]+{row}", cell))  # fmt: skip
+        found = [shown["Growth", cell] for _, cell in cells if isinstance(shown["Growth", cell], int | float)]
+        assert found == pytest.approx(grown[column].to_list(), rel=1e-9), label
+        assert found[-1] > found[0]
 
 
 def test_a_dearer_rent_turns_the_answer(books: Books) -> None:

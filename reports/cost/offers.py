@@ -31,6 +31,7 @@ from reports.cost.quotes import (
     worst_first,
 )
 from reports.facts import COLUMNS as FACT_COLUMNS
+from reports.facts import in_another_currency
 from reports.formulas import rent
 from reports.scenario.schema import Scenario
 
@@ -90,13 +91,20 @@ def attach(options: pd.DataFrame, scenario: Scenario, catalog: Catalog) -> tuple
     frame, bought, bought_warnings = purchases.attach(frame, scenario, catalog)
     residual = purchases.residual_row(scenario, catalog)
     frame["residual_share"] = residual["value"]
-    rows = [*_facts(best, scenario, catalog), *bought, residual]
+    rows = [*_facts(best, scenario, catalog), *bought, residual, *_rates_of_assumptions(scenario, catalog)]
     facts = pd.DataFrame(rows, columns=list(FACT_COLUMNS))
     facts = facts.drop_duplicates(["scope", "key", "column"], ignore_index=True)
     rented = quoted(best, RENT_QUOTES)
     over = overdue(rental[rental["gpu"].isin(wanted.loc[wanted["feasible"], "gpu"])], scenario)
     said = (*_warnings(best, scenario, catalog), *over, *rented, *bought_warnings, *old_rates(facts, scenario))
     return frame, facts, said
+
+
+def _rates_of_assumptions(scenario: Scenario, catalog: Catalog) -> list[dict[str, object]]:
+    """The exchange rates that amounts on file are converted at, one a currency."""
+    named = [leaf.name for leaf in LEAF.values() if leaf.scope == "assumption"]
+    found = {in_another_currency(name, scenario, catalog) for name in named}
+    return [exchange_row(currency, scenario, catalog) for currency in sorted(found - {""})]
 
 
 def _wanted(frame: pd.DataFrame) -> pd.DataFrame:

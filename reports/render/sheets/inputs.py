@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from reports.catalog.select import assumption
 from reports.columns import LEAF
+from reports.facts import in_another_currency
 from reports.render.excel_style import ORANGE
 from reports.render.formats import kind_of
 from reports.render.live import Call, Live, Ref, Span
@@ -47,6 +49,9 @@ NUMBERS = (3, 5, 6, 12)
 SAME, CHANGED = N_("needs a new run"), N_("CHANGED: run again")
 """What stands beside an input that search and simulation depend on, as evaluated and after an edit."""
 
+ON_FILE = "on file"
+"""Scope of the amount in its own currency beside the one that the run counts with."""
+
 FIRST_KEPT, LAST_KEPT = ("input kept", "first"), ("input kept", "last")
 
 
@@ -87,11 +92,32 @@ def declare(book: Book) -> Sheet:
     )  # fmt: skip
 
 
+def _on_file(book: Book, fact: dict[str, Any], currency: str) -> dict[str, Any]:
+    """An amount in the currency it stands in on file, as a row of its own that is edited in the place of the other."""
+    found = assumption(book.run.catalog, str(fact["column"]), book.run.scenario.region)
+    unit = str(fact["unit"]).replace("currency", currency)
+    return {**fact, "scope": ON_FILE, "value": found.mid, "low": found.low, "high": found.high, "unit": unit}
+
+
+def _converted(book: Book, facts: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Live | None]]:
+    """Each fact, and the formula that makes it where it is converted: then the amount on file comes before it."""
+    for fact in facts:
+        column, currency = str(fact["column"]), ""
+        if fact["scope"] == "assumption" and fact["live"]:
+            currency = in_another_currency(column, book.run.scenario, book.run.catalog)
+        if not currency:
+            yield fact, None
+            continue
+        rate = ("input", "exchange", f"{currency}/{book.run.scenario.currency}", "exchange_rate")
+        yield _on_file(book, fact, currency), None
+        yield fact, Call("*", Ref(("input", ON_FILE, "", column)), Ref(rate))
+
+
 def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
     follows_demand = demand.live_inputs(book)
-    for fact in facts:
+    for fact, made in _converted(book, facts):
         scope, key, column, unit = (str(fact[name]) for name in ("scope", "key", "column", "unit"))
-        kind, leaf = kind_of(unit, column), LEAF.get(column)
+        kind = kind_of(unit, column)
         live = bool(fact["live"])
         followed = follows_demand.get((scope, key, column))
         kept = not (live or followed)
@@ -100,14 +126,16 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
         if kept:
             same = Call("=", Ref(here), Ref(evaluated))
             follows = Call("IF", same, book.translate(SAME), book.translate(CHANGED))
+        if made:
+            follows = book.translate(N_("follows the amount on file and the exchange rate"))
         low, high = (None if missing(fact[name]) else fact[name] for name in ("low", "high"))
         yield Row(
             {
-                1: Cell(book.translate(leaf.label) if leaf else book.known(column)),
+                1: Cell(_label(book, scope, column)),
                 2: Cell(key, "unit"),
-                3: Cell(Ref(followed) if followed else fact["value"],
-                        "link" if followed else "input" if live else "fixed input", kind, here,
-                        number_only=live and not followed),
+                3: Cell(made or (Ref(followed) if followed else fact["value"]),
+                        "formula" if made else "link" if followed else "input" if live else "fixed input", kind, here,
+                        number_only=live and not (made or followed)),
                 4: Cell(book.unit(unit, column), "unit"),
                 5: Cell(low, "value", kind),
                 6: Cell(high, "value", kind),
@@ -120,3 +148,9 @@ def _rows(book: Book, facts: list[dict[str, Any]]) -> Iterator[Row]:
                 13: Cell(str(fact["note"] or ""), "note"),
             }
         )  # fmt: skip
+
+
+def _label(book: Book, scope: str, column: str) -> str:
+    leaf = LEAF.get(column)
+    label = book.translate(leaf.label) if leaf else book.known(column)
+    return book.translate(N_("{input}, on file"), input=label) if scope == ON_FILE else label
