@@ -34,11 +34,12 @@ types: $(VENV)/dev  ## mypy on the package
 imports: $(VENV)/dev  ## import contracts
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(VENV)/report  ## candidates, simulated requests, a fleet plan, PDF pages per second, appended to the tables in tests/bench
+bench: $(VENV)/report  ## candidates, simulated requests, a fleet plan, PDF pages and rows per second, appended to the tables in tests/bench
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/bench/bench_matrix.py
 	@$(BIN)/python tests/bench/bench_simulate.py
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/bench/bench_fleet.py
 	@$(BIN)/python tests/bench/bench_pdf.py
+	@$(BIN)/python tests/bench/bench_workbook.py
 
 fuzz: $(VENV)/dev  ## the property tests again, with many more examples
 	@HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -n auto -m property tests

@@ -33,6 +33,7 @@ from reports.render.excel_writer import (
 from reports.render.formats import AMOUNT, COUNT, FLAG, PERCENT, PRICE, QUANTITY, excel_code, kind_of, shown
 from reports.render.i18n import catalogue, translator
 from reports.render.lint import formula_problems, problems
+from reports.render.sheets import matrix
 from reports.render.workbook import display_width
 from reports.run import Run
 from reports.scenario.read import read_scenario
@@ -77,7 +78,7 @@ def test_missing_numbers_are_text_and_never_a_formula(value: Any) -> None:
         assert "<f>" not in text
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "=HYPERLINK(\"http://x\")", "#N/A", "1e5", "TRUE"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", '=HYPERLINK("http://x")', "#N/A", "1e5", "TRUE"])
 def test_text_stays_text(text: str, tmp_path: Path) -> None:
     assert 't="inlineStr"' in cell_xml("A1", text, 0)
 
@@ -144,6 +145,26 @@ def test_sheets_and_opening(path: Path) -> None:
 
 def test_lint_passes(path: Path) -> None:
     assert problems(path) == []
+
+
+def test_a_matrix_that_is_too_long_goes_on_on_further_sheets(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = len(run.candidates)
+    monkeypatch.setattr(matrix, "MOST_TABLE_ROWS", count // 2)
+    path = tmp_path / "long.xlsx"
+    workbook.write(run, path)
+    assert problems(path) == []
+    book = load_workbook(path)
+    parts = [name for name in book.sheetnames if name.startswith("Matrix")]
+    assert parts == ["Matrix", "Matrix 2"] + (["Matrix 3"] if count % 2 else [])
+    rows = [row[0] for name in parts for row in book[name].iter_rows(max_col=1, values_only=True)]
+    assert [row for row in rows if row in set(run.candidates["candidate_id"])] == run.candidates[
+        "candidate_id"
+    ].tolist()
+    index = next(cell for row in book["Matrix 2"].iter_rows(max_row=12, max_col=1) for cell in row
+                 if cell.value == f"Candidates {count // 2 + 1} to {count // 2 * 2}")  # fmt: skip
+    assert index.hyperlink.location == "'Matrix 2'!A1"
 
 
 def test_same_bytes_twice(run: Run, path: Path, tmp_path: Path) -> None:
@@ -280,5 +301,3 @@ def test_a_large_matrix_is_quick(tmp_path: Path) -> None:
     start = time.monotonic()
     save(book, {"Sheet": Rows(lines, 4200, 40)}, tmp_path / "large.xlsx", date(2026, 11, 30))
     assert time.monotonic() - start < 10
-
-

@@ -143,6 +143,8 @@ class Sheet:
     name: str
     """In English; its tab says it in the language of the workbook."""
     blocks: Sequence[Block]
+    continues: str = ""
+    """The sheet that this one goes on from; the tab has that sheet's word and the number at the end of the name."""
     widths: Mapping[int, float | tuple[float, float]] = field(default_factory=dict)
     """Column -> width, or (least, most) around what its text needs; other columns fit their text."""
     colour: str = "9AA5B1"

@@ -50,7 +50,7 @@ def write(run: Run, path: Path, translate: Translate | None = None) -> None:
 
 def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
     """Write declared sheets as one package."""
-    tabs = {sheet.name: book.translate(sheet.name) for sheet in declared}
+    tabs = {sheet.name: _tab(sheet, book) for sheet in declared}
     layout = _Layout(declared, tabs, book.translate(NOT_AVAILABLE))
     workbook = Workbook()
     styles = Styles(workbook, book.language, book.run.scenario.look)
@@ -69,6 +69,12 @@ def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
     workbook.properties.title = book.run.scenario.title[book.language]
     workbook.properties.language = book.language
     excel_writer.save(workbook, content, path, book.run.scenario.as_of)
+
+
+def _tab(sheet: Sheet, book: Book) -> str:
+    if not sheet.continues:
+        return book.translate(sheet.name)
+    return f"{book.translate(sheet.continues)} {sheet.name.removeprefix(sheet.continues).strip()}"
 
 
 # ---- where everything is, and what it holds ----
