@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openpyxl import load_workbook
+from openpyxl import Workbook, load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from reports import outputs
 from reports.catalog.records import Catalog
 from reports.pipeline import evaluate
+from reports.render import pdf
+from reports.render.book_status import read_status, status
+from reports.render.i18n import translator
 from reports.scenario.read import read_scenario
 
 KIND = "capacity-proposal"
@@ -115,3 +118,20 @@ def test_the_bill_and_the_cash_plan_have_the_amounts_of_the_workbook(folder: Pat
     assert says(shown[1], total[2] / 1e3)
     assert says(shown[2], total[3] / 1e3)
     assert total[1] == pytest.approx(paid)
+
+
+def test_document_control_says_whether_the_checks_of_the_workbook_hold(folder: Path, book: Any) -> None:
+    words = next(row[1] for row in book["Checks"].iter_rows(max_col=2, values_only=True) if row[0] == "In words")
+    assert re.fullmatch(r"All \d+ checks hold", words)
+    assert f"Checks of the workbook {words}" in re.sub(r"\s+", " ", printed(folder, "en"))
+    assert read_status(folder / "workbook.xlsx") == (0, int(words.split()[1]))
+
+
+def test_a_failing_check_reaches_the_document(tmp_path: Path) -> None:
+    made = Workbook()
+    made.properties.contentStatus = status(2, 7)
+    made.save(tmp_path / "workbook.xlsx")
+    found = read_status(tmp_path / "workbook.xlsx")
+    assert found == (2, 7)
+    assert pdf._checks(found, translator("en")) == "2 of 7 checks FAIL: see Checks"
+    assert read_status(tmp_path / "none.xlsx") is None

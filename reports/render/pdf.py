@@ -16,6 +16,7 @@ from jinja2.exceptions import TemplateError
 from reports.errors import MissingLibrary, RenderError
 from reports.paths import templates_folder
 from reports.render import glyphs, view
+from reports.render.book_status import read_status
 from reports.render.conformance import VARIANT, attachment, finish
 from reports.render.i18n import Translator, translator
 from reports.render.sandbox import MOST_SECONDS, environment, limited
@@ -33,6 +34,9 @@ except OSError as error:  # it loads Pango and its companions while it is import
         "libpangoft2-1.0-0 libharfbuzz0b libharfbuzz-subset0 fontconfig; macOS: brew install pango"
     ) from error
 
+WORKBOOK = "workbook.xlsx"
+"""Beside the document."""
+
 SECTION_NAMES = "section_names"
 """What a report kind's template calls the list of its sections."""
 
@@ -40,11 +44,13 @@ SECTION_NAMES = "section_names"
 def write(run: Run, kind: str, language: str, path: Path, attached: Callable[[], Sequence[Path]] = tuple) -> None:
     """Write one report kind in one language; RenderError when it would not come out exactly as designed.
 
-    ``attached`` is asked, when the pages stand, for the files that travel inside the document.
+    ``attached`` is asked, when the sections stand, for the files that travel inside the document.
     """
     translate = translator(language)
     own = run.scenario.own_templates
     context = view.context(run, language, translate, section_templates(kind, own))
+    files = attached()  # the workbook stands from here on
+    context["document"]["checks"] = _checks(read_status(path.with_name(WORKBOOK)), translate)
     html = page(kind, context, translate, own)
     translate.require_complete()
     identifier = f"{run.scenario.name}/{run.scenario.period}/{kind}/{language}"
@@ -52,9 +58,19 @@ def write(run: Run, kind: str, language: str, path: Path, attached: Callable[[],
     path.write_bytes(
         document(
             html, kind, identifier=identifier, own_style=own_style(run.scenario),
-            attached=lambda: [attachment(each, day) for each in attached()],
+            attached=lambda: [attachment(each, day) for each in files],
         )
     )
+
+
+def _checks(found: tuple[int, int] | None, translate: Translator) -> str:
+    """Whether the checks of the workbook beside the document hold, in words; blank without a workbook."""
+    if found is None:
+        return ""
+    failed, count = found
+    if not failed:
+        return translate("All {count} checks hold", count=str(count))
+    return translate("{failed} of {count} checks FAIL: see Checks", failed=str(failed), count=str(count))
 
 
 def kinds() -> list[str]:

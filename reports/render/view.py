@@ -50,6 +50,7 @@ def front(words: Wording) -> dict[str, Any]:
         "method": words.translate(words.run.method.title),
         "program": f"gpubook {program_version()}",
         "scenario": scenario.name,
+        "checks": "",
         "files": [{"path": path.rpartition("/")[2], "digest": digest[:16]} for path, digest in scenario.files],
         "changes": [{"path": path, "old": str(old), "new": str(new)} for path, old, new in scenario.changes],
     }

@@ -21,6 +21,7 @@ from openpyxl.worksheet.table import Table, TableStyleInfo
 
 from reports.errors import RenderError
 from reports.render import excel_writer, sheets
+from reports.render.book_status import status
 from reports.render.excel_chart import draw as draw_chart
 from reports.render.excel_style import DIFFERENCES, LOOKS, Styles
 from reports.render.excel_writer import ErrorValue, Formula, plain
@@ -68,6 +69,10 @@ def draw(declared: Sequence[Sheet], path: Path, book: Book) -> None:
     workbook.properties.creator = "gpubook"
     workbook.properties.title = book.run.scenario.title[book.language]
     workbook.properties.language = book.language
+    count = sum(anchor[0] == "checks" and isinstance(anchor[1], int) for anchor in layout.spots)
+    if count:
+        failed = layout.value_of(("checks", "failed"))
+        workbook.properties.contentStatus = status(float(failed) if isinstance(failed, int | float) else count, count)
     excel_writer.save(workbook, content, path, book.run.scenario.as_of)
 
 

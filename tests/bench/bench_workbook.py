@@ -1,8 +1,8 @@
 """What a large sheet costs beside bare openpyxl: 100,000 rows of 30 columns, written by each in a process of its own.
 
-``make bench`` appends a line to workbook.md beside this file. Bare is openpyxl's write-only mode, the same cells without
-styles; ours types every cell, fixes the times and reads the finished package through the lint. Memory is the most
-that each process held.
+``make bench`` appends a line to workbook.md beside this file. Bare is openpyxl's write-only mode with the same
+cells and no styles; ours types every cell, fixes the times and reads the finished package through the lint.
+Memory is the most that each process held.
 """
 
 from __future__ import annotations
