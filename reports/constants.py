@@ -24,5 +24,7 @@ CARDS_PER_STAFF_RATE = 100.0
 HOURS_PER_DAY = 24.0
 HOURS_PER_WEEK = 168.0
 DAYS_PER_WEEK = 7.0
+PCIE_LANES = 16.0
+"""Lanes of the slot that a full link to a card has."""
 ROUNDING_GUARD = 1e-9
 """Relative guard of floor and ceil, the same in NumPy and in the workbook: 8 x 0.7 / 0.8 is 7, not 6."""

@@ -119,6 +119,27 @@ CONSTRAINTS: dict[str, tuple[Constraint, ...]] = {
             sentence="Memory bandwidth carries {decode_concurrency} requests at the promised token rate.",
         ),
     ),
+    "four-bottleneck": (
+        Constraint(
+            name="memory", label="Memory", value="recommended_concurrency", bound="memory_concurrency",
+            unit="requests", capacity="memory_concurrency", code=NO_REQUEST_FITS, sentence=_ROOM,
+        ),
+        Constraint(
+            name="compute", label="Compute", value="recommended_concurrency", bound="compute_concurrency",
+            unit="requests", capacity="compute_concurrency", code="compute-too-slow", quotes=("compute_concurrency",),
+            sentence="Compute carries {compute_concurrency} requests in the promised time.",
+        ),
+        Constraint(
+            name="pcie", label="PCIe", value="recommended_concurrency", bound="pcie_concurrency",
+            unit="requests", capacity="pcie_concurrency", code="host-link-too-slow", quotes=("pcie_concurrency",),
+            sentence="The links to the host carry {pcie_concurrency} requests in the promised time.",
+        ),
+        Constraint(
+            name="cpu", label="CPU", value="recommended_concurrency", bound="cpu_concurrency",
+            unit="requests", capacity="cpu_concurrency", code="processor-too-slow", quotes=("cpu_concurrency",),
+            sentence="The processors carry {cpu_concurrency} requests in the promised time.",
+        ),
+    ),
 }  # fmt: skip
 """By method, the one that is furthest from working first: a candidate is rejected by the first that it breaks."""
 
@@ -165,7 +186,7 @@ def applies(record: Constraint, row: Mapping[str, Any]) -> bool:
     return not float(row[record.bound]) >= min(NO_TARGET_MS, NOT_SIMULATED_REQUESTS)
 
 
-_ROOM_COLUMN = {"roofline": "kv_room_gib", "rule-of-thumb": "kv_space_gb"}
+_ROOM_COLUMN = {"roofline": "kv_room_gib", "rule-of-thumb": "kv_space_gb", "four-bottleneck": "kv_space_gb"}
 
 
 def feasibility(method: str, values: Mapping[str, Any]) -> NDArray[np.int64]:
@@ -259,10 +280,12 @@ def quoted(code: str, method: str, rows: pd.DataFrame) -> list[dict[str, Any]]:
     elif code == WEIGHTS and method == "rule-of-thumb":
         usable = rows["unit_cards"] * rows["memory_nominal_gb"] * rows["rule_usable_memory_share"]
         named = {"needed_gib": rows["weights_gb"] / GIB_PER_GB, "available_gib": usable / GIB_PER_GB}
+    elif code == WEIGHTS and method == "four-bottleneck":
+        named = {"needed_gib": rows["fixed_gb"] / GIB_PER_GB, "available_gib": rows["memory_pool_gb"] / GIB_PER_GB}
     elif code == WEIGHTS:
         needed = rows["weights_gib"] + rows["overhead_gib"]
         named = {"needed_gib": needed, "available_gib": rows["kv_room_gib"] + needed}
-    elif code == NO_REQUEST_FITS and method == "rule-of-thumb":
+    elif code == NO_REQUEST_FITS and method in ("rule-of-thumb", "four-bottleneck"):
         named = {
             "kv_room_gib": rows["kv_space_gb"] / GIB_PER_GB,
             "kv_request_gib": rows["kv_request_gb"] / GIB_PER_GB,

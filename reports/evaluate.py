@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def _searched(values: Columns, plan: _Plan, size: int) -> dict[str, NDArray[np.f
     """The leaves that the method's searches fill in."""
     if not plan.method.solves:
         return {}
-    most = np.broadcast_to(values["engine_requests"] * values["pipeline_parallel"], size)
+    most = np.broadcast_to(reduce(np.multiply, (values[name] for name in plan.method.most)), size)
     stated = [solve for solve in plan.method.solves if not np.min(values[solve.target]) >= NO_TARGET_MS]
     found: dict[str, NDArray[np.float64]] = {solve.column: most for solve in plan.method.solves}
     if not stated:

@@ -30,6 +30,7 @@ from reports.loads import RATE, UTILISATION, arrivals, provenance, stated_values
 from reports.methods import Method
 from reports.scenario.schema import Scenario
 from reports.scenario.services import Service
+from reports.server_facts import complete
 
 Values = NDArray[np.float64]
 
@@ -148,6 +149,8 @@ def collect(scenario: Scenario, catalog: Catalog, method: Method) -> FactTable:
             rows.append(row)
     _utilisation(scenario, catalog, constants, by_service, rows)
     _network(scenario, catalog, constants, rows)
+    if method.name == "four-bottleneck":
+        complete(scenario, catalog, constants, by_gpu, rows)
     calibrated_key = _calibrated(scenario, catalog, constants, by_gpu, rows)
     for link in sorted(_links(catalog, gpus) | ({scenario.network} - {""})):
         for cards, point in catalog.links[link].points.items():

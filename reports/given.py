@@ -17,6 +17,7 @@ from reports.scenario.schema import Scenario
 from reports.scenario.services import Service
 from reports.scenario.targets import TAIL_SHARE, Statistic, normal_quantile_z
 from reports.scenario.workload import Length
+from reports.server_facts import switches
 from reports.units import day_number
 
 PAGE = "kv_page_tokens"
@@ -70,6 +71,7 @@ def scenario_values(scenario: Scenario) -> dict[str, float]:
         "lease_in_advance_flag": float(scenario.costs.lease_payments == "in-advance"),
         "quarter_offset_months": float((int(scenario.period[5:]) - 1) % MONTHS_OF_A_QUARTER),
         **budget_values(scenario),
+        **switches(scenario),
         "order_budget_amount_per_quarter": _or(scenario.policies.budget_per_quarter, 0.0),
     })  # fmt: skip
 

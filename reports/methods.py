@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from reports.formulas import (
     capacity,
+    four_limits,
+    four_memory,
     latency,
     limits,
     memory,
@@ -80,6 +82,8 @@ class Method:
     sizing: tuple[Block, ...]
     proofs: tuple[Block, ...] = ()
     solves: tuple[Solve, ...] = ()
+    most: tuple[str, ...] = ()
+    """Columns whose product is the largest batch that the searches try."""
     unlimited: Mapping[str, float] = field(default_factory=dict)
     """Leaves that a later stage may fill in for some candidates, and what stands for them until then."""
     pooled: bool = False
@@ -121,6 +125,7 @@ ROOFLINE = Method(
         Solve("answer_requests", "answer_tail_ms", "answer_target_ms"),
         Solve("utilisation_requests", "queue_utilisation_ratio", "utilisation_cap"),
     ),
+    most=("engine_requests", "pipeline_parallel"),
     unlimited={"simulated_requests": NOT_SIMULATED_REQUESTS},
     after=(
         Block("Limit and recommended load", limits.FORMULAS),
@@ -143,4 +148,20 @@ RULE_OF_THUMB = Method(
     pooled=True,
 )
 
-METHODS: dict[str, Method] = {method.name: method for method in (ROOFLINE, RULE_OF_THUMB)}
+FOUR_BOTTLENECK = Method(
+    name="four-bottleneck",
+    title="Four bottlenecks (memory, compute, PCIe, CPU), each with its evidence",
+    before=(Block("Memory", four_memory.BEFORE),),
+    solves=(Solve("memory_searched_requests", "memory_needed_gb", "memory_pool_gb"),),
+    most=("memory_ceiling_requests",),
+    after=(
+        Block("Memory at the limit", four_memory.AT_LIMIT, batch="memory_searched_requests"),
+        Block("Four limits and the least of them", four_limits.FORMULAS),
+        Block("What would raise the limit", four_limits.CHANGES),
+        Block("More than the safe limit", four_limits.ASKED),
+    ),
+    sizing=_SIZING,
+    pooled=True,
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in (ROOFLINE, RULE_OF_THUMB, FOUR_BOTTLENECK)}

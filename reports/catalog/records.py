@@ -31,10 +31,10 @@ EXTRA_FACTS: dict[str, dict[str, str]] = {
     "gpu": {"link_total_gb_per_s": "GB/s", "peak_int4_tops": "TOP/s"},
     "model": {"active_parameters_b": "1e9"},
     "quantization": {},
-    "engine": {},
+    "engine": {"tokenise_us_per_token": "us", "sampling_ms": "ms", "scheduling_ms": "ms"},
     "host": {
-        "server_rack_units": "rack units", "cpu_sockets": "sockets", "cpu_cores": "cores", "cpu_threads": "threads",
-        "cpu_clock_ghz": "GHz", "numa_nodes": "nodes", "pcie_generation": "generation", "pcie_lanes": "lanes",
+        "server_rack_units": "rack units", "cpu_sockets": "sockets", "cpu_threads": "threads",
+        "numa_nodes": "nodes", "pcie_generation": "generation", "pcie_lanes": "lanes",
     },
     "link": {
         **{f"{way}_gb_per_s": "GB/s" for way in ("host_to_device", "device_to_host", "device_to_device")},

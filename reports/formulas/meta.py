@@ -2,7 +2,7 @@
 
 The closed list a formula's one expression may use: ``+ - * / **``, comparisons, the names of its parameters, the
 constants of ``reports.constants``, the literals 0, 1 and 2, and ``np.minimum np.maximum np.where np.sqrt np.exp np.log
-floor ceil binomial_tail normal_quantile``. Each has a spreadsheet and a LaTeX form; anything else is refused by the
+floor ceil binomial_tail normal_quantile normal_tail``. Each has a spreadsheet and a LaTeX form; anything else is refused by the
 translator and by a test.
 """
 
@@ -98,3 +98,10 @@ def normal_quantile(share: ArrayLike) -> Any:
     distinct, place = np.unique(np.asarray(share, dtype=float), return_inverse=True)
     inside = [NormalDist().inv_cdf(each) if 0 < each < 1 else np.nan for each in distinct.tolist()]
     return np.array(inside)[place].reshape(np.shape(share))[()]
+
+
+def normal_tail(deviations: ArrayLike) -> Any:
+    """Probability that a normal quantity lies more than so many standard deviations above its mean."""
+    from scipy.special import ndtr
+
+    return ndtr(-np.asarray(deviations, dtype=float))

@@ -58,7 +58,7 @@ MEANINGS: dict[str, str] = {
 ALWAYS = "2000-01-01"
 """Date of an exchange rate that holds on any day."""
 
-METHOD_FIELDS = ("method", "rule_of_thumb")
+METHOD_FIELDS = ("method", "rule_of_thumb", "four_bottleneck")
 DAY_FIELDS = ("period", "as_of")
 UNRELATED = ("name", "text", "changes", "files", "title", "languages", "reports", "client", "version", "validity",
              "classification", "theme", "look", "templates", "own_templates", "services", "own_workloads",

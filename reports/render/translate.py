@@ -86,7 +86,7 @@ _COMPARISON: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 _NUMPY = {"minimum": 2, "maximum": 2, "where": 3, "sqrt": 1, "exp": 1, "log": 1}
 _NAMED = {"floor": (meta.floor, 1), "ceil": (meta.ceil, 1), "binomial_tail": (meta.binomial_tail, 3),
-          "normal_quantile": (meta.normal_quantile, 1)}  # fmt: skip
+          "normal_quantile": (meta.normal_quantile, 1), "normal_tail": (meta.normal_tail, 1)}  # fmt: skip
 
 
 @cache
@@ -271,6 +271,8 @@ class Excel:
             return Text(f"IF({least}<1,1,IF({least}>{number},0,{tail}))")
         if node.name == "normal_quantile":
             return Text(f"NORMSINV({self.number(node.arguments[0]).text})")
+        if node.name == "normal_tail":
+            return Text(f"1-NORMSDIST({self.number(node.arguments[0]).text})", SUM)
         if node.name in _NAMED:
             function, sign = ("FLOOR", "+") if node.name == "floor" else ("CEILING", "-")
             value = self.number(node.arguments[0]).at_least(PRODUCT)
@@ -351,6 +353,8 @@ class Latex:
             return Text(rf"P\left(\mathrm{{Bin}}({number},\, {share}) \ge {least}\right)")
         if node.name == "normal_quantile":
             return Text(rf"\Phi^{{-1}}\left({arguments[0]}\right)")
+        if node.name == "normal_tail":
+            return Text(rf"\Phi\left(-\left({arguments[0]}\right)\right)")
         name = {"minimum": r"\min", "maximum": r"\max", "log": r"\ln"}[node.name]
         return Text(rf"{name}\left({', '.join(arguments)}\right)")
 

@@ -18,7 +18,7 @@ from reports.scenario.services import Service, ServiceEntry, by_model, listed
 from reports.scenario.targets import Targets
 from reports.scenario.workload import Strict, Workload
 
-MethodName = Literal["roofline", "rule-of-thumb"]
+MethodName = Literal["roofline", "rule-of-thumb", "four-bottleneck"]
 Language = Literal["en", "zh"]
 Currency = Literal["CNY", "USD", "EUR"]
 Region = Literal["china", "us", "eu", "global"]
@@ -72,6 +72,23 @@ class RuleOfThumb(Strict):
     """as_published divides GB by GiB, like the published calculator."""
     lengths: Literal["p95", "mean"] = "p95"
     """Which length of a request fills the KV cache."""
+
+
+class FourBottleneck(Strict):
+    """The server as the four bottlenecks see it; its numbers are assumptions, or facts of hosts, links and cards."""
+
+    topology: Literal["single-switch", "bridged-pairs", "nvswitch", "custom-lanes"] = "single-switch"
+    """How cards reach the host and each other: one or more shared PCIe switches, the same with bridges in pairs,
+    NVSwitch, or lanes of their own."""
+    switches: Annotated[int, Field(ge=1, le=16)] = 1
+    """PCIe switches of the server, each with a link of its own to the host."""
+    lanes: tuple[Annotated[int, Field(ge=1, le=16)], ...] = ()
+    """PCIe lanes of each card; for custom-lanes."""
+    torch_compile: bool = False
+    offload_embeddings: bool = False
+    """Whether the input embedding lies in host memory."""
+    aggressive_requests: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """More requests at once than the safe limit: the report says what becomes of the targets."""
 
 
 class PricePin(Strict):
@@ -164,6 +181,7 @@ class ScenarioFile(Strict):
     budget: Budget = Budget()
     """What may be spent on the purchase, and by when; default: no limit."""
     rule_of_thumb: RuleOfThumb = RuleOfThumb()
+    four_bottleneck: FourBottleneck = FourBottleneck()
     assumptions: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
     """Own values for rows of catalogs/assumptions.csv: name -> value in the row's unit; money in this currency."""
     prices: Prices = Prices()

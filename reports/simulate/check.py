@@ -91,7 +91,7 @@ def settle(recommended: Recommended) -> Run:
 
 def simulates(run: Run) -> bool:
     """Whether the method has steps to simulate, and there is something to simulate."""
-    return bool(run.method.solves) and len(run.shortlist) > 0
+    return takes_limits(run.method) and len(run.shortlist) > 0
 
 
 @dataclass(frozen=True)
