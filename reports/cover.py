@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from reports import bottleneck
 from reports.catalog.records import Catalog
 from reports.cost.quotes import Listed, Warnings
 from reports.field import own
@@ -52,6 +53,7 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, fact
                 {"cards": Listed(consumer)},
             )
         )
+    found += bottleneck.warnings(scenario, catalog, shortlist)
     found += [*_licences(scenario, catalog, shortlist), *own.warnings(scenario, catalog)]
     return tuple({str(each): each for each in found}.values())
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reports import bottleneck
 from reports.columns import LEAF, fact_reference
 from reports.constraints import SENTENCES, sentence
 from reports.cost import eligibility, purchases, timeline
@@ -51,6 +52,9 @@ class Input:
     as_of: str
     basis: str
     note: str
+    low: Any = None
+    high: Any = None
+    """The interval of what was measured, or the range of an assumption."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,9 @@ def _notes(run: Run, method: Method, candidate: pd.DataFrame, row: Mapping[str, 
         if len(stand_in) and stand_in.iloc[0] != row["candidate_id"]:
             why = "it needs the fewest cards" if row["feasible"] else "it comes closest, or needs the fewest cards"
             yield f"In the report {stand_in.iloc[0]} stands for this option: of its counts {why}."
+    if method.name == bottleneck.METHOD:
+        for message, values in bottleneck.messages(row, run.scenario, run.catalog):
+            yield bottleneck.plain(message, values)
     if not row["feasible"]:
         yield "Not priced: it cannot serve the demand."
     for way in ("rent", "buy"):
@@ -301,6 +308,8 @@ def _input(column: str, row: Mapping[str, Any], facts: Mapping[tuple[str, str, s
         as_of=_text(fact.get("as_of")),
         basis=_text(fact.get("basis")) or ("solved" if leaf.scope in _FOUND else ""),
         note=_text(fact.get("note")),
+        low=_plain(fact.get("low")),
+        high=_plain(fact.get("high")),
     )
 
 
@@ -400,6 +409,7 @@ def as_text(found: Evidence) -> str:
             f"basis {given.basis}" if given.basis else "",
             f"source {given.source}" if given.source else "",
             f"as of {given.as_of}" if given.as_of else "",
+            f"between {number(given.low)} and {number(given.high)}" if given.low != given.high else "",
             given.note,
         ]
         lines.append("    " + "; ".join(fact for fact in facts if fact))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from reports.formulas import (
     capacity,
+    four_beyond,
     four_limits,
     four_memory,
     latency,
@@ -157,8 +158,8 @@ FOUR_BOTTLENECK = Method(
     after=(
         Block("Memory at the limit", four_memory.AT_LIMIT, batch="memory_searched_requests"),
         Block("Four limits and the least of them", four_limits.FORMULAS),
-        Block("What would raise the limit", four_limits.CHANGES),
-        Block("More than the safe limit", four_limits.ASKED),
+        Block("What would raise the limit", four_beyond.CHANGES),
+        Block("More than the safe limit", four_beyond.ASKED),
     ),
     sizing=_SIZING,
     pooled=True,

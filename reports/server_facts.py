@@ -1,4 +1,4 @@
-"""What the four bottlenecks need to know of the server under the cards: host link, curve of the card, processor, engine.
+"""The server under the cards, for the four bottlenecks: link to the host, curve of the card, processor, engine.
 
 Each comes from the nearest record that has it: the scenario, what a probe measured on this host or link, the catalog's
 entry, and last an assumption. The row in the facts frame says which it was.
@@ -57,13 +57,14 @@ def complete(
                 share = _assumed("gpu", gpu, point, "mfu_prefill", scenario, catalog)
                 peak = card.value("peak_16bit_tflops")
                 scaled = {key: float(share[key]) * peak for key in ("value", "low", "high")}  # type: ignore[arg-type]
-                _put(by_gpu, rows, {**share, **scaled, "basis": "derived",
-                                    "note": "default curve: efficiency times peak; none was measured"}, index)  # fmt: skip
+                note = "default curve: efficiency times peak; none was measured"
+                _put(by_gpu, rows, {**share, **scaled, "basis": "derived", "note": note}, index)
         for name, stand_in in PROCESSOR.items():
             host = catalog.hosts.get(card.host)
             if host is None or name not in host.facts or stand_in in scenario.assumptions:
                 row = _assumed("host", card.host, name, stand_in, scenario, catalog)
-                rows[:] = [old for old in rows if (old["scope"], old["key"], old["column"]) != ("host", card.host, name)]
+                replaced = ("host", card.host, name)
+                rows[:] = [old for old in rows if (old["scope"], old["key"], old["column"]) != replaced]
                 _put(by_gpu, rows, row, index)
 
 

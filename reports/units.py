@@ -165,6 +165,7 @@ ENDINGS: dict[str, str] = {
     "growth_rate": "ratio",
     "exchange_rate": "ratio",
     "share_per_year": "ratio/year",
+    "share_per_celsius": "ratio",
     "ratio_per_year": "ratio",
     "fte_per_100_cards": "FTE",
     "times": "times",

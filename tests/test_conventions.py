@@ -36,7 +36,6 @@ PATHS_NOBODY_ELSE_HAS = re.compile(r"(?<![\w.:/-])/(?:work|root|home|Users)/[\w.
 REGISTRY_HOSTS = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|deb[.]debian[.]org|archive[.]ubuntu[.]com")
 UNREAD_LEAVES = {
     "tdp_w",  # shown with the card; power is reckoned from the whole server
-    "tpot_target_ms", "ttft_target_ms", "answer_target_ms",  # the search and the constraints compare with them
     "peak_fp8_tflops", "peak_int8_tops", "peak_fp4_tflops",  # read as dense_peak_tflops or expert_peak_tflops
     "exchange_rate",  # read as the exchange rate of the offer or of the server price
 }  # fmt: skip

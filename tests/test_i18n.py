@@ -41,6 +41,7 @@ from reports.units import UNITS
 
 REGIONS = ("china", "us", "eu", "global")
 WITHOUT_SENTENCES = ("evaluate.py", "facts.py", "explain.py", "strict_yaml.py", "yaml_problems.py", "cli.py")
+WITH_SENTENCES = ("bottleneck.py", "pipeline.py", "recommend.py")
 
 
 def messages(repository: Path) -> set[str]:
@@ -67,7 +68,7 @@ def messages(repository: Path) -> set[str]:
     found |= {entry.quality.text for entry in read_catalog().quantizations.values() if entry.quality.text}
     for folder in ("render", "cost", "history", "."):
         for path in sorted((repository / "reports" / folder).glob("*.py" if folder == "." else "**/*.py")):
-            if path.name not in WITHOUT_SENTENCES and (folder != "." or path.name in ("pipeline.py", "recommend.py")):
+            if path.name not in WITHOUT_SENTENCES and (folder != "." or path.name in WITH_SENTENCES):
                 found |= source_messages(path.read_text(encoding="utf-8"))
     return found | template_messages(templates_folder())
 

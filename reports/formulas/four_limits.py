@@ -1,4 +1,4 @@
-"""Compute, host link and processor of the four bottlenecks; the least of four; what raises it; what asking more does.
+"""Compute, host link and processor of the four bottlenecks, and the least of the four.
 
 A request takes the time that the targets promise. Each resource that works at a rate carries as many requests at once
 as it can serve in that time (Little's law).
@@ -20,7 +20,7 @@ from reports.constants import (
     US_PER_MS,
 )
 from reports.formulas.four_memory import SOURCE
-from reports.formulas.meta import floor, formula, normal_tail
+from reports.formulas.meta import floor, formula
 
 
 @formula(unit="s", label="Time of a whole request", symbol="t_{req}", sources=SOURCE)
@@ -95,12 +95,16 @@ def token_parameters_b(
 
 @formula(unit="TFLOP", label="Arithmetic of a request", symbol="W", sources=SOURCE)
 def request_tflop(
-    four_token_tflop: Any, token_parameters_b: Any, input_mean_tokens: Any, output_mean_tokens: Any, prefix_hit_share: Any
+    four_token_tflop: Any,
+    token_parameters_b: Any,
+    input_mean_tokens: Any,
+    output_mean_tokens: Any,
+    prefix_hit_share: Any,
 ) -> Any:
     """Two operations a parameter and token that is not cached, unless another number is stated."""
-    return np.where(four_token_tflop > 0, four_token_tflop, 2 * token_parameters_b * PARAMETERS_PER_BILLION / FLOP_PER_TFLOP) * (
-        input_mean_tokens * (1 - prefix_hit_share) + output_mean_tokens
-    )
+    return np.where(
+        four_token_tflop > 0, four_token_tflop, 2 * token_parameters_b * PARAMETERS_PER_BILLION / FLOP_PER_TFLOP
+    ) * (input_mean_tokens * (1 - prefix_hit_share) + output_mean_tokens)
 
 
 @formula(unit="requests", label="Requests by compute", symbol="C_{comp}", sources=SOURCE)
@@ -150,7 +154,7 @@ def link_token_bytes(
     four_nvswitch_flag: Any,
     four_host_bytes_per_token: Any,
 ) -> Any:
-    """As stated; else two all-reduces a layer between all cards, but for what bridges in pairs take over, and none of it
+    """As stated; else two all-reduces a layer between all cards, but for what bridges in pairs take over, and none
     where cards talk through NVSwitch; and what the host exchanges for each token."""
     return four_host_bytes_per_token + np.where(
         four_link_bytes_per_token > 0,
@@ -173,8 +177,7 @@ def link_request_gb(
 ) -> Any:
     """All its tokens, and its KV cache out and in again for the share of requests that are swapped."""
     return (
-        link_token_bytes * (input_mean_tokens + output_mean_tokens) / BYTES_PER_GB
-        + 2 * four_swap_share * kv_request_gb
+        link_token_bytes * (input_mean_tokens + output_mean_tokens) / BYTES_PER_GB + 2 * four_swap_share * kv_request_gb
     )
 
 
@@ -309,162 +312,4 @@ FORMULAS = (
     tpot_ms,
     ttft_ms,
     output_tokens_per_s,
-)
-
-
-@formula(unit="requests", label="Safe limit with a second switch", sources=SOURCE)
-def switch_concurrency(
-    memory_concurrency: Any,
-    compute_concurrency: Any,
-    cpu_concurrency: Any,
-    pcie_concurrency: Any,
-    four_switch_pieces: Any,
-    four_lanes_flag: Any,
-    four_nvswitch_flag: Any,
-) -> Any:
-    """One more PCIe switch with its own link to the host, where switches are what cards share."""
-    return floor(
-        np.minimum(
-            np.minimum(memory_concurrency, np.minimum(compute_concurrency, cpu_concurrency)),
-            pcie_concurrency
-            * (1 + (1 - np.maximum(four_lanes_flag, four_nvswitch_flag)) / np.maximum(four_switch_pieces, 1)),
-        )
-    )
-
-
-@formula(unit="requests", label="Safe limit with twice the processors", sources=SOURCE)
-def processor_concurrency(
-    memory_concurrency: Any, compute_concurrency: Any, pcie_concurrency: Any, cpu_concurrency: Any
-) -> Any:
-    """As many cores again."""
-    return floor(
-        np.minimum(
-            np.minimum(memory_concurrency, np.minimum(compute_concurrency, pcie_concurrency)), 2 * cpu_concurrency
-        )
-    )
-
-
-@formula(unit="requests", label="Safe limit with one card more", sources=SOURCE)
-def card_concurrency(
-    memory_concurrency: Any,
-    memory_nominal_gb: Any,
-    four_fragmentation_share: Any,
-    memory_next_gb: Any,
-    compute_concurrency: Any,
-    unit_cards: Any,
-    pcie_concurrency: Any,
-    cpu_concurrency: Any,
-) -> Any:
-    """Its memory at the present growth a request, its arithmetic, and the same host: PCIe and CPU stay."""
-    return floor(
-        np.minimum(
-            np.minimum(
-                memory_concurrency + memory_nominal_gb * (1 - four_fragmentation_share) / memory_next_gb,
-                compute_concurrency * (unit_cards + 1) / unit_cards,
-            ),
-            np.minimum(pcie_concurrency, cpu_concurrency),
-        )
-    )
-
-
-CHANGES = (switch_concurrency, processor_concurrency, card_concurrency)
-
-
-@formula(unit="ratio", label="How much longer everything takes", symbol="\\rho", sources=SOURCE)
-def asked_stretch_ratio(asked_requests: Any, rate_concurrency: Any) -> Any:
-    """More requests than the slowest resource serves in the promised time: time grows in proportion (Little's law)."""
-    return np.maximum(asked_requests / rate_concurrency, 1)
-
-
-@formula(unit="ms", label="TPOT at the load asked for", symbol="TPOT_{ask}", sources=SOURCE)
-def asked_tpot_ms(tpot_target_ms: Any, asked_stretch_ratio: Any) -> Any:
-    """The promise, stretched."""
-    return tpot_target_ms * asked_stretch_ratio
-
-
-@formula(unit="ms", label="TTFT at the load asked for", symbol="TTFT_{ask}", sources=SOURCE)
-def asked_ttft_ms(
-    ttft_target_ms: Any, asked_stretch_ratio: Any, asked_requests: Any, memory_concurrency: Any, request_time_s: Any
-) -> Any:
-    """The promise, stretched, and the turns that requests wait for which there is no memory."""
-    return (
-        ttft_target_ms * asked_stretch_ratio
-        + np.maximum(asked_requests / memory_concurrency - 1, 0) * request_time_s * asked_stretch_ratio * MS_PER_S
-    )
-
-
-@formula(unit="ratio", label="TPOT over its target", symbol="\\delta_{TPOT}", sources=SOURCE)
-def asked_tpot_miss_share(asked_tpot_ms: Any, tpot_target_ms: Any) -> Any:
-    """0 where it is met."""
-    return asked_tpot_ms / tpot_target_ms - 1
-
-
-@formula(unit="ratio", label="TTFT over its target", symbol="\\delta_{TTFT}", sources=SOURCE)
-def asked_ttft_miss_share(asked_ttft_ms: Any, ttft_target_ms: Any) -> Any:
-    """0 where it is met."""
-    return asked_ttft_ms / ttft_target_ms - 1
-
-
-@formula(unit="GB", label="KV cache of a running request, mean", symbol="\\mu", sources=("methods-note",))
-def asked_mean_gb(
-    resident_kv_elements: Any, kv_elements_per_token: Any, kv_token_bytes: Any, four_page_padding_share: Any
-) -> Any:
-    """Half its answer on average, by the distribution of lengths."""
-    return (
-        resident_kv_elements / kv_elements_per_token * kv_token_bytes * (1 + four_page_padding_share) / BYTES_PER_GB
-    )
-
-
-@formula(unit="GB", label="KV cache of a running request, deviation", symbol="\\sigma_{kv}", sources=("methods-note",))
-def asked_deviation_gb(
-    resident_deviation_kv_elements: Any, kv_elements_per_token: Any, kv_token_bytes: Any, four_page_padding_share: Any
-) -> Any:
-    """Over the requests that run at one moment."""
-    return (
-        resident_deviation_kv_elements
-        / kv_elements_per_token
-        * kv_token_bytes
-        * (1 + four_page_padding_share)
-        / BYTES_PER_GB
-    )
-
-
-@formula(unit="GB", label="Room for KV cache at the load asked for", sources=SOURCE)
-def asked_room_gb(
-    kv_space_gb: Any,
-    activations_gb: Any,
-    memory_next_gb: Any,
-    kv_request_gb: Any,
-    asked_requests: Any,
-    memory_searched_requests: Any,
-) -> Any:
-    """What activations leave, as they are at the limit and as they grow from there."""
-    return (
-        kv_space_gb
-        - activations_gb
-        - (memory_next_gb - kv_request_gb) * np.maximum(asked_requests - memory_searched_requests, 0)
-    )
-
-
-@formula(unit="ratio", label="Probability of preemption", symbol="P_{pre}", sources=("methods-note",))
-def asked_preemption_probability(
-    asked_room_gb: Any, asked_requests: Any, asked_mean_gb: Any, asked_deviation_gb: Any
-) -> Any:
-    """That the running requests outgrow the memory: their sum is taken as normal."""
-    return normal_tail(
-        (asked_room_gb - asked_requests * asked_mean_gb)
-        / np.maximum(asked_deviation_gb * np.sqrt(asked_requests), asked_mean_gb / BYTES_PER_GB)
-    )
-
-
-ASKED = (
-    asked_stretch_ratio,
-    asked_tpot_ms,
-    asked_ttft_ms,
-    asked_tpot_miss_share,
-    asked_ttft_miss_share,
-    asked_mean_gb,
-    asked_deviation_gb,
-    asked_room_gb,
-    asked_preemption_probability,
 )

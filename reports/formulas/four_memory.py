@@ -59,9 +59,7 @@ def kv_token_bytes(four_kv_bytes_per_token: Any, kv_elements_per_token: Any, kv_
 
 
 @formula(unit="GB", label="KV cache of a request", symbol="m_{kv}", sources=SOURCE)
-def kv_request_gb(
-    context_tokens: Any, four_page_tokens: Any, kv_token_bytes: Any, four_page_padding_share: Any
-) -> Any:
+def kv_request_gb(context_tokens: Any, four_page_tokens: Any, kv_token_bytes: Any, four_page_padding_share: Any) -> Any:
     """Whole pages, and what the allocator pads."""
     return (
         ceil(context_tokens / four_page_tokens)
@@ -74,7 +72,12 @@ def kv_request_gb(
 
 @formula(unit="GB", label="Memory that does not depend on the load", symbol="M_0", sources=SOURCE)
 def fixed_gb(
-    weights_gb: Any, adapters_gb: Any, four_compile_flag: Any, four_compile_gb: Any, unit_cards: Any, four_reserve_gb: Any
+    weights_gb: Any,
+    adapters_gb: Any,
+    four_compile_flag: Any,
+    four_compile_gb: Any,
+    unit_cards: Any,
+    four_reserve_gb: Any,
 ) -> Any:
     """Weights, adapters, what torch.compile keeps where it is on, and the reserve of the engine on each card."""
     return weights_gb + adapters_gb + four_compile_flag * four_compile_gb + unit_cards * four_reserve_gb
@@ -167,3 +170,5 @@ def memory_left_gb(memory_pool_gb: Any, memory_needed_gb: Any) -> Any:
 
 
 AT_LIMIT = (activations_gb, memory_needed_gb, memory_next_gb, memory_left_gb)
+
+FORMULAS = (*BEFORE, *AT_LIMIT)

@@ -2,8 +2,8 @@
 
 The closed list a formula's one expression may use: ``+ - * / **``, comparisons, the names of its parameters, the
 constants of ``reports.constants``, the literals 0, 1 and 2, and ``np.minimum np.maximum np.where np.sqrt np.exp np.log
-floor ceil binomial_tail normal_quantile normal_tail``. Each has a spreadsheet and a LaTeX form; anything else is refused by the
-translator and by a test.
+floor ceil binomial_tail normal_quantile normal_tail``. Each has a spreadsheet and a LaTeX form; anything
+else is refused by the translator and by a test.
 """
 
 from __future__ import annotations

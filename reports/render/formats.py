@@ -171,6 +171,11 @@ def format_number(value: float | None, unit: str, language: str, column: str = "
     return significant(value, language, digits)
 
 
+def tenths(value: float, language: str) -> str:
+    """The number with one decimal, whatever its size."""
+    return str(format_decimal(value, "#,##0.0", locale=locale_of(language)))
+
+
 def significant(value: float, language: str, digits: int = 4) -> str:
     """The number rounded to significant digits, without trailing zeros; tiny numbers with a power of ten."""
     if value == 0:

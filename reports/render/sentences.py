@@ -75,6 +75,8 @@ def quoted(words: Wording, name: str, value: Any) -> str:
         return words.named(value) if isinstance(value, str) else words.number(value)
     if name.endswith("_amount"):
         return words.amount(number)
+    if name.endswith("_tenths"):
+        return words.tenths(number)
     return words.percent(number) if name.endswith("_share") else words.short(number, 4)
 
 

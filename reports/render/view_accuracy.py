@@ -38,6 +38,15 @@ METHODS: dict[str, tuple[str, ...]] = {
            "values, and that prompts stall the requests that are running. It has no latency targets, and against "
            "measured servers it is off by about ten times: it is printed for comparison."),
     ),
+    "four-bottleneck": (
+        N_("A request takes the time that the targets promise. Memory, compute, the links to the host and the "
+           "processors each carry so many requests at once in that time; the least of the four is the safe limit."),
+        N_("Memory counts weights, adapters, whole pages of keys and values, activations and fragments; since "
+           "activations grow with the load, the largest load that fits is searched, exactly. Every other limit is a "
+           "rate over what one request takes of it."),
+        N_("Each input says where it comes from: measured here, a data sheet, a published figure, a default, or a "
+           "judgement. The method predicts no latency below its limits; beyond them time grows in proportion."),
+    ),
 }  # fmt: skip
 """Method -> its paragraphs."""
 

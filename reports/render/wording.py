@@ -21,6 +21,7 @@ from reports.render.formats import (
     format_month,
     format_number,
     significant,
+    tenths,
 )
 from reports.render.i18n import Translator
 from reports.run import Run
@@ -86,6 +87,11 @@ class Wording:
         """A measured or computed quantity with few digits, for headlines."""
         known = finite(value)
         return self.translate(NOT_AVAILABLE) if known is None else significant(known, self.language, digits)
+
+    def tenths(self, value: Any) -> str:
+        """A quantity with one decimal; ``n/a`` where there is none."""
+        known = finite(value)
+        return self.translate(NOT_AVAILABLE) if known is None else tenths(known, self.language)
 
     def count(self, value: Any) -> str:
         """A whole number."""
