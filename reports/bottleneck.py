@@ -100,7 +100,9 @@ def _said(name: str, value: object) -> str:
         return str(value)
     if name.endswith("_share"):
         return f"{value:.1%}"
-    return f"{value:,.1f}" if name.endswith("_tenths") or value != round(value) else f"{value:,.0f}"
+    if name.endswith("_tenths"):
+        return f"{value:,.1f}"
+    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 
 
 def _tenths(requests: Any) -> float:

@@ -308,8 +308,8 @@ def _input(column: str, row: Mapping[str, Any], facts: Mapping[tuple[str, str, s
         as_of=_text(fact.get("as_of")),
         basis=_text(fact.get("basis")) or ("solved" if leaf.scope in _FOUND else ""),
         note=_text(fact.get("note")),
-        low=_plain(fact.get("low")),
-        high=_plain(fact.get("high")),
+        low=None if fact.get("basis") == "given" else _plain(fact.get("low")),
+        high=None if fact.get("basis") == "given" else _plain(fact.get("high")),
     )
 
 
@@ -409,8 +409,8 @@ def as_text(found: Evidence) -> str:
             f"basis {given.basis}" if given.basis else "",
             f"source {given.source}" if given.source else "",
             f"as of {given.as_of}" if given.as_of else "",
-            f"between {number(given.low)} and {number(given.high)}" if given.low != given.high else "",
             given.note,
+            f"between {number(given.low)} and {number(given.high)}" if given.low != given.high else "",
         ]
         lines.append("    " + "; ".join(fact for fact in facts if fact))
     return "\n".join(lines)

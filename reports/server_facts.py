@@ -19,7 +19,7 @@ from reports.scenario.schema import Scenario
 Values = NDArray[np.float64]
 Row = dict[str, object]
 
-CURVE = ("curve_1_tflops", "curve_2_tflops", "curve_3_tflops", "curve_4_tflops")
+CURVE = ("curve_first_tflops", "curve_second_tflops", "curve_third_tflops", "curve_fourth_tflops")
 HOST_LINK = "host_link_gb_per_s"
 PROCESSOR = {"cpu_cores": "four_cpu_cores", "cpu_clock_ghz": "four_cpu_clock_ghz"}
 """Fact of a host -> the assumption that stands in for it."""

@@ -22,7 +22,7 @@ from reports.scenario.schema import Scenario
 
 pytestmark = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice recalculates the workbook")
 
-NAMES = ("capacity-proposal", "monthly-procurement", "eight-a100-7b", "yuan")
+NAMES = ("capacity-proposal", "monthly-procurement", "eight-a100-7b", "qwen2-72b-pcie", "yuan")
 """The scenarios of these names, and the published example in another currency than its prices."""
 
 

@@ -44,29 +44,44 @@ def memory_concurrency(memory_searched_requests: Any, memory_left_gb: Any, memor
 @formula(unit="TFLOP/s", label="Rate of a card at this length", symbol="F(s)", sources=SOURCE)
 def card_tflops(
     input_mean_tokens: Any,
-    curve_1_tflops: Any,
-    curve_2_tflops: Any,
-    curve_3_tflops: Any,
-    curve_4_tflops: Any,
-    four_curve_1_tokens: Any,
-    four_curve_2_tokens: Any,
-    four_curve_3_tokens: Any,
-    four_curve_4_tokens: Any,
+    curve_first_tflops: Any,
+    curve_second_tflops: Any,
+    curve_third_tflops: Any,
+    curve_fourth_tflops: Any,
+    four_curve_first_tokens: Any,
+    four_curve_second_tokens: Any,
+    four_curve_third_tokens: Any,
+    four_curve_fourth_tokens: Any,
 ) -> Any:
     """Straight lines between four measured lengths; level outside them."""
     return (
-        curve_1_tflops
-        + (curve_2_tflops - curve_1_tflops)
+        curve_first_tflops
+        + (curve_second_tflops - curve_first_tflops)
         * np.minimum(
-            np.maximum((input_mean_tokens - four_curve_1_tokens) / (four_curve_2_tokens - four_curve_1_tokens), 0), 1
+            np.maximum(
+                (input_mean_tokens - four_curve_first_tokens)
+                / np.maximum(four_curve_second_tokens - four_curve_first_tokens, 1),
+                0,
+            ),
+            1,
         )
-        + (curve_3_tflops - curve_2_tflops)
+        + (curve_third_tflops - curve_second_tflops)
         * np.minimum(
-            np.maximum((input_mean_tokens - four_curve_2_tokens) / (four_curve_3_tokens - four_curve_2_tokens), 0), 1
+            np.maximum(
+                (input_mean_tokens - four_curve_second_tokens)
+                / np.maximum(four_curve_third_tokens - four_curve_second_tokens, 1),
+                0,
+            ),
+            1,
         )
-        + (curve_4_tflops - curve_3_tflops)
+        + (curve_fourth_tflops - curve_third_tflops)
         * np.minimum(
-            np.maximum((input_mean_tokens - four_curve_3_tokens) / (four_curve_4_tokens - four_curve_3_tokens), 0), 1
+            np.maximum(
+                (input_mean_tokens - four_curve_third_tokens)
+                / np.maximum(four_curve_fourth_tokens - four_curve_third_tokens, 1),
+                0,
+            ),
+            1,
         )
     )
 

@@ -115,7 +115,7 @@ BEFORE = (
 )
 
 
-@formula(unit="GB", label="Activations of a step", symbol="A", sources=SOURCE)
+@formula(unit="GB", label="Activations of a step", symbol="M_{act}", sources=SOURCE)
 def activations_gb(
     batch_requests: Any,
     unit_cards: Any,

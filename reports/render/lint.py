@@ -23,8 +23,8 @@ MOST_ROWS = 1_048_576
 
 FUNCTIONS = frozenset(
     ("ABS", "AND", "BINOMDIST", "CEILING", "COLUMN", "COUNT", "COUNTIF", "EXP", "FLOOR", "IF", "IFERROR", "INDEX",
-     "ISERROR", "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "MOD", "NORMSINV", "OR", "RANK", "SQRT", "SUM", "SUMPRODUCT",
-     "IRR", "TEXT")
+     "ISERROR", "ISNUMBER", "LN", "MATCH", "MAX", "MIN", "MOD", "NORMSDIST", "NORMSINV", "OR", "RANK", "SQRT", "SUM",
+     "SUMPRODUCT", "IRR", "TEXT")
 )  # fmt: skip
 """All of Excel 2010 and before; none is volatile."""
 

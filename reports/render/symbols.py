@@ -121,6 +121,18 @@ SYMBOLS: dict[str, str] = {
     "rule_prefill_utilisation_pcie": "\\mu_{pcie}",
     "rule_tokens_per_s": "v",
     "rule_pcie_link_factor": "f_{pcie}",
+    # four bottlenecks
+    "memory_searched_requests": "B_{mem}",
+    "four_page_tokens": "s_{page}",
+    "four_fragmentation_share": "f_{frag}",
+    "four_compile_gb": "M_{comp}",
+    "four_reserve_gb": "M_{res}",
+    "host_link_gb_per_s": "W_{link}",
+    "four_prefill_utilisation": "u_{pre}",
+    "four_decode_utilisation": "u_{dec}",
+    "cpu_cores": "n_{cpu}",
+    "cpu_clock_ghz": "f_{cpu}",
+    "asked_requests": "C_{ask}",
     # money
     "safety_factor": "\\sigma",
     "average_utilisation": "u_{avg}",

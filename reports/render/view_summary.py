@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports import bottleneck
 from reports.constants import BYTES_PER_16BIT
 from reports.cost.totals import totals
 from reports.render import growing, view_fleet, view_money, view_nearby, view_pool
@@ -80,6 +81,13 @@ def method_warnings(words: Wording) -> list[str]:
     """What the deciding method leaves unanswered."""
     if words.has_targets:
         return []
+    if words.run.method.name == bottleneck.METHOD:
+        return [
+            words.translate(
+                "This method takes the targets as the time that a request may take: it says how many requests they "
+                "allow, and does not predict TPOT or TTFT below that."
+            )
+        ]
     return [
         words.translate(
             "This method has no latency targets: it assumes a speed for every user and checks neither TPOT nor TTFT."
@@ -280,7 +288,7 @@ def latency_figure(words: Wording, row: Row) -> dict[str, str]:
         return {
             "value": words.with_unit(row["tpot_ms"], "ms", digits=3),
             "unit": words.translate("time per output token (TPOT), assumed"),
-            "note": words.translate("TTFT {value} ms; this method has no targets", value=words.short(row["ttft_ms"])),
+            "note": words.translate("TTFT {value} ms; this method predicts neither", value=words.short(row["ttft_ms"])),
         }
     statistic = targets.ttft_statistic if targets else "mean"
     values = {"value": words.short(row["ttft_tail_ms"]), "target": words.short(row.get("ttft_target_ms"))}

@@ -13,6 +13,7 @@ from reports.catalog.records import Catalog
 from reports.errors import InputError, Problem
 from reports.scenario.budget_check import check_budget, in_currency
 from reports.scenario.fleet_check import check_fleet
+from reports.scenario.impossible import impossible
 from reports.scenario.look_file import read_look
 from reports.scenario.merge import Change, Merged, clashes, unknown_keys
 from reports.scenario.names import check_assumptions, check_prices, resolve_names, resolve_services
@@ -72,6 +73,10 @@ def read_scenario(
     used = (*used, *more, *texts)
     problems += [*found, *wrong]
     problems += _check_whole(file, merged)
+    for each in impossible(file, catalog):
+        place, line, column = merged.place(each.path)
+        problems.append(Problem(place, each.message, line, column, where=".".join(map(str, each.path)),
+                                read=each.read, expected=each.expected, hint=each.hint))  # fmt: skip
     problems += check_fleet(file, merged, catalog)
     problems += _check_network(file, merged, catalog)
     if problems:
