@@ -94,7 +94,7 @@ def rent_total_amount_per_month(
 @formula(unit="ratio", label="This rent against the year before", symbol="g_{rent}", sources=_SOURCE)
 def rent_move_ratio(rent_price_ratio_per_year: Any, rent_term_months: Any, horizon_months: Any) -> Any:
     """A term that binds for the whole horizon holds its price; every other rent follows the market."""
-    return np.where(rent_term_months >= horizon_months, 1, rent_price_ratio_per_year)
+    return np.where(rent_term_months < horizon_months, rent_price_ratio_per_year, 1)
 
 
 @formula(unit="months", label="Months that the last term binds beyond the horizon", symbol="n_{over}", sources=_SOURCE)
