@@ -100,8 +100,7 @@ def rent_move_ratio(rent_price_ratio_per_year: Any, rent_term_months: Any, horiz
 @formula(unit="months", label="Months that the last term binds beyond the horizon", symbol="n_{over}", sources=_SOURCE)
 def rent_overhang_months(rent_term_months: Any, horizon_months: Any) -> Any:
     """Terms follow one another until the horizon is covered; 0 where a rent binds for no time."""
-    return np.where(
-        rent_term_months > 0,
+    return np.maximum(
         ceil(horizon_months / np.maximum(rent_term_months, 1)) * rent_term_months - horizon_months,
         0,
     )
