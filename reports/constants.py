@@ -9,6 +9,8 @@ FLOP_PER_TFLOP = 1e12
 MS_PER_S = 1000.0
 US_PER_MS = 1000.0
 BYTES_PER_16BIT = 2.0
+YUAN_PER_WAN, YUAN_PER_YI = 1e4, 1e8
+"""万 and 亿, the steps in which Chinese counts money."""
 MONTHS_PER_YEAR = 12.0
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0

@@ -217,6 +217,11 @@ def test_chinese_workbook(run: Run, tmp_path: Path) -> None:
     assert book.sheetnames == [translate(name) for name in SHEETS]
     assert all(re.fullmatch("[\u4e00-\u9fff]+", name) for name in book.sheetnames)
     assert str(run.scenario.title["zh"]) in str(book["摘要"]["A2"].value)
+    cached = load_workbook(target, data_only=True)["摘要"]
+    rows = [[cell.value for cell in row if cell.value is not None] for row in cached.iter_rows()]
+    head = next(index for index, row in enumerate(rows) if "每月成本，万美元" in row)
+    full = rows[head].index("每月成本，美元") if "每月成本，美元" in rows[head] else 7
+    assert rows[head + 1][-1] == pytest.approx(rows[head + 1][full] / 10_000)
     texts = {str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row if cell.value is not None}
     assert "n/a" not in texts
     assert {"无", "关于", "美元"} & texts == {"无", "关于", "美元"}

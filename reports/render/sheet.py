@@ -16,7 +16,7 @@ from reports.formulas.meta import Formula, info
 from reports.render.formats import GENERAL, NumberKind, unit_label
 from reports.render.i18n import Translator
 from reports.render.live import Anchor, Call, Live, Ref
-from reports.render.wording import Wording
+from reports.render.wording import Scale, Wording
 from reports.run import Run
 
 Translate = Translator
@@ -167,6 +167,13 @@ class Book:
     run: Run
     translate: Translate
     language: str
+
+    @property
+    def large_unit(self) -> Scale | None:
+        """万 or 亿, in which Chinese readers count money: a column of its own beside the full amounts. None in English,
+        and where amounts are small."""
+        scale = self.words.scale(option["monthly_cost_amount"] for option in self.winners)
+        return scale if self.language == "zh" and scale.factor > 1 else None
 
     @property
     def currency(self) -> str:

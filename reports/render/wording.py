@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from reports.catalog.records import CURRENCIES
+from reports.constants import YUAN_PER_WAN, YUAN_PER_YI
 from reports.constraints import CONSTRAINTS
 from reports.cost.blocks import WAYS
 from reports.render.formats import (
@@ -144,7 +145,7 @@ class Wording:
         """The unit that keeps the largest of the values readable: k and M in English, 万 and 亿 in Chinese."""
         largest = max((abs(known) for known in map(finite, values) if known is not None), default=0.0)
         if self.language == "zh":
-            steps = [(1e8, f"亿{self.currency}"), (1e4, f"万{self.currency}")]
+            steps = [(YUAN_PER_YI, f"亿{self.currency}"), (YUAN_PER_WAN, f"万{self.currency}")]
         else:
             steps = [(1e9, f"bn {self.currency}"), (1e6, f"M {self.currency}"), (1e3, f"k {self.currency}")]
         factor, unit = next((step for step in steps if largest >= 2 * step[0]), (1.0, self.currency))

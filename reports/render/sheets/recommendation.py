@@ -79,7 +79,7 @@ def declare(book: Book) -> Sheet:
         name=NAME,
         blocks=blocks,
         widths={1: (20, 34), 2: 7, 3: (16, 30), 4: (9, 16), 5: 9, 6: (9, 14),
-                **dict.fromkeys(range(7, len(COLUMNS) + 1), 11.5)},
+                **dict.fromkeys(range(7, len(COLUMNS) + 2), 11.5)},
         colour=BLUE,
         freeze=(TOP_ROWS + 2, 1),
         repeat_rows=(TOP_ROWS + 2, TOP_ROWS + 2),
@@ -133,8 +133,12 @@ def _short_list(book: Book) -> Iterator[Row]:
              count=len(book.options))  # fmt: skip
     yield Row({1: Cell(note, "note")}, 18)
     numeric = {"formula", "link"}
+    large = book.large_unit
+    wide = len(COLUMNS) + 1
+    extra = {wide: Cell(_("Cost per month, {unit}", unit=large.unit), "head number")} if large else {}
     yield Row(
-        {
+        extra
+        | {
             index: Cell(book.axis if name == "model" else _(label, currency=book.currency),
                         "head number" if look in numeric else "head")
             for index, (name, label, look, _kind) in enumerate(COLUMNS, 1)
@@ -144,8 +148,12 @@ def _short_list(book: Book) -> Iterator[Row]:
     for service in book.services:
         for option in book.options_of(service):
             contents = _contents(book, option)
+            if large:
+                divided = Call("/", Ref(anchor(option, "monthly_cost")), int(large.factor))
+                extra = {wide: Cell(divided, "formula", PRICE)}
             yield Row(
-                {
+                extra
+                | {
                     index: Cell(contents[name], look, kind, anchor(option, name))
                     for index, (name, _label, look, kind) in enumerate(COLUMNS, 1)
                 }

@@ -58,7 +58,7 @@ def declare(book: Book) -> Sheet:
         name=NAME,
         blocks=blocks,
         widths={1: (24, 34), 2: 12, 3: 10, 4: 11, 5: (17, 28), 6: (10, 16), 7: 11,
-                **dict.fromkeys(range(8, WIDTH + 1), 14.0)},
+                **dict.fromkeys(range(8, WIDTH + 2), 14.0)},
         colour=BLUE,
         one_page=True,
         highlights=[Highlight(outdated, outdated, "bad", book.translate(OUTDATED)), *flags],
@@ -139,11 +139,16 @@ def _table(book: Book) -> Iterator[Row]:
     cells = {1: Cell(book.axis, "head")}
     for index, (_name, label, look, _kind) in enumerate(COLUMNS, 2):
         cells[index] = Cell(_(label, currency=book.currency), "head number" if look == "formula" else "head")
+    large = book.large_unit
+    if large:
+        cells[WIDTH + 1] = Cell(_("Cost per month, {unit}", unit=large.unit), "head number")
     yield Row(cells, 44)
     for service in book.services:
         row = {1: Cell(book.service(service), "strong")}
         for index, (name, _label, look, kind) in enumerate(COLUMNS, 2):
             row[index] = Cell(_winner(book, service, name), look, kind, anchor(service, name))
+        if large:
+            row[WIDTH + 1] = Cell(Call("/", Ref(anchor(service, "monthly_cost")), int(large.factor)), "formula", PRICE)
         yield Row(row, 18)
     if len(book.services) > 1:
         first, last = book.services[0], book.services[-1]
@@ -152,6 +157,9 @@ def _table(book: Book) -> Iterator[Row]:
         for index, (name, _label, _look, kind) in enumerate(COLUMNS, 2):
             if name in ("paid_cards", "monthly_cost"):
                 row[index] = Cell(Call("SUM", Span(anchor(first, name), anchor(last, name), "")), "total", kind)
+        if large:
+            cost = Call("SUM", Span(anchor(first, "monthly_cost"), anchor(last, "monthly_cost"), ""))
+            row[WIDTH + 1] = Cell(Call("/", cost, int(large.factor)), "total", PRICE)
         yield Row(row, 18)
 
 
