@@ -69,7 +69,10 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame) -> W
 
 
 def messages(row: Mapping[str, Any], scenario: Scenario, catalog: Catalog) -> Iterator[tuple[str, dict[str, object]]]:
-    """What is said of one evaluated candidate: its limits first, the load asked for last."""
+    """What is said of one evaluated candidate: the load asked for first, then its limits."""
+    asked = float(row["asked_requests"])
+    if asked:
+        yield from _asked(row, asked, float(row["limit_concurrency"]))
     limits = {record.label: float(row[record.capacity]) for record in CONSTRAINTS[METHOD]}
     safe = float(row["limit_concurrency"])
     tenths = {f"{record.name}_tenths": _tenths(row[record.capacity]) for record in CONSTRAINTS[METHOD]}
@@ -85,9 +88,6 @@ def messages(row: Mapping[str, Any], scenario: Scenario, catalog: Catalog) -> It
         giga = FLOP_PER_TFLOP / PARAMETERS_PER_BILLION
         yield ARITHMETIC, {"stated": stated * giga, "derived": round(derived * giga, 1),
                            "times": round(derived / stated, 1)}  # fmt: skip
-    asked = float(row["asked_requests"])
-    if asked:
-        yield from _asked(row, asked, safe)
 
 
 def plain(message: str, values: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ LICENCES = (
 
 def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, facts: pd.DataFrame) -> Warnings:
     """Messages with their values, for the cover of every document."""
-    found: list[tuple[str, dict[str, object]]] = []
+    found = [*bottleneck.warnings(scenario, catalog, shortlist)]
     for targets in dict.fromkeys(each.targets for each in scenario.service_axis if each.targets):
         for label, statistic in (("TTFT", targets.ttft_statistic), ("TPOT", targets.tpot_statistic)):
             if statistic != "mean":
@@ -53,7 +53,6 @@ def warnings(scenario: Scenario, catalog: Catalog, shortlist: pd.DataFrame, fact
                 {"cards": Listed(consumer)},
             )
         )
-    found += bottleneck.warnings(scenario, catalog, shortlist)
     found += [*_licences(scenario, catalog, shortlist), *own.warnings(scenario, catalog)]
     return tuple({str(each): each for each in found}.values())
 

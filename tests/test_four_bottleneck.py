@@ -241,7 +241,7 @@ def test_asking_for_more_than_the_safe_limit(answer: Answer, catalog: Catalog) -
     # 5,000 x 1.4812 + (100 / 82.452 - 1) x 20,000 x 1.4812
     assert row["asked_ttft_ms"] == pytest.approx(7406 + 0.21282 * 29_624, abs=5)
     assert row["asked_tpot_miss_share"] == pytest.approx(0.4812, abs=1e-4)
-    missed, preempted = said(row, catalog)[-2:]
+    missed, preempted = said(row, catalog)[:2]
     assert missed.startswith("TARGETS NOT MET at 100 requests")
     assert preempted.startswith("Memory runs out at 82.4 requests")
 
@@ -249,7 +249,7 @@ def test_asking_for_more_than_the_safe_limit(answer: Answer, catalog: Catalog) -
 def test_a_load_below_the_limit_holds(answer: Answer, catalog: Catalog) -> None:
     row = answer("four_bottleneck.aggressive_requests=60")
     assert row["asked_tpot_miss_share"] == 0
-    assert said(row, catalog)[-1] == "60 requests are asked for, and 67 are safe: the targets hold."
+    assert said(row, catalog)[0] == "60 requests are asked for, and 67 are safe: the targets hold."
 
 
 @pytest.mark.parametrize(("room", "probability"), [(500.0, 0.5), (520.0, 0.158655), (540.0, 0.022750)])
