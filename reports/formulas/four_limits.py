@@ -266,7 +266,7 @@ def runner_up_concurrency(
     )
 
 
-@formula(unit="ratio", label="Margin to the next limit", symbol="\\delta", sources=SOURCE)
+@formula(unit="ratio", label="Margin to the next limit", symbol="\\delta_{2}", sources=SOURCE)
 def runner_up_margin_share(runner_up_concurrency: Any, least_concurrency: Any) -> Any:
     """How much further the next limit is."""
     return runner_up_concurrency / least_concurrency - 1

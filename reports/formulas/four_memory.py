@@ -52,7 +52,7 @@ def adapters_gb(four_lora_copies: Any, four_lora_gb: Any) -> Any:
     return four_lora_copies * four_lora_gb
 
 
-@formula(unit="bytes", label="KV cache of a token", symbol="b_{kv}", sources=SOURCE)
+@formula(unit="bytes", label="KV cache of a token", symbol="k_{tok}", sources=SOURCE)
 def kv_token_bytes(four_kv_bytes_per_token: Any, kv_elements_per_token: Any, kv_bytes_per_element: Any) -> Any:
     """As measured where somebody did, else what the shape of the model gives at the type of the cache."""
     return np.where(four_kv_bytes_per_token > 0, four_kv_bytes_per_token, kv_elements_per_token * kv_bytes_per_element)
