@@ -287,6 +287,8 @@ def test_lint_finds_repairs(tmp_path: Path) -> None:
     page.add_table(Table(displayName="R1C1", ref="A1:B2"))
     page["D1"] = "=1+1"
     book.defined_names["loose"] = DefinedName("loose", attr_text="History!A1")
+    book.create_sheet("Inputs")
+    book.defined_names["input"] = DefinedName("input", attr_text="Inputs!$C$5")
     hidden = book.create_sheet("Extra")
     hidden.sheet_state = "hidden"
     target = tmp_path / "faults.xlsx"
@@ -294,6 +296,8 @@ def test_lint_finds_repairs(tmp_path: Path) -> None:
     found = "\n".join(problems(target))
     for fault in ("History", "R1C1", "repeated headers", "without its value", "loose is relative", "Extra is hidden"):
         assert fault in found, fault
+    assert "loose is not for an input" in found
+    assert "name input " not in found
 
 
 def test_a_large_matrix_is_quick(tmp_path: Path) -> None:

@@ -16,14 +16,17 @@ from recalculate import Values, differences, formulas, part, recalculate, values
 from reports.catalog.records import Catalog
 from reports.pipeline import evaluate
 from reports.render import workbook
+from reports.render.i18n import translator
 from reports.run import Run
 from reports.scenario.read import read_scenario
 from reports.scenario.schema import Scenario
 
 pytestmark = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice recalculates the workbook")
 
-NAMES = ("capacity-proposal", "monthly-procurement", "eight-a100-7b", "qwen2-72b-pcie", "yuan")
-"""The scenarios of these names, and the published example in another currency than its prices."""
+NAMES = (
+    "capacity-proposal", "monthly-procurement", "service-fleet", "eight-a100-7b", "qwen2-72b-pcie", "yuan", "chinese",
+)  # fmt: skip
+"""The scenarios of these names, the published example in another currency than its prices, the proposal in Chinese."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,12 +105,16 @@ def books(catalog: Catalog, repository: Path, tmp_path_factory: pytest.TempPathF
     """All workbooks, the edited copies and one with a planted error, recalculated in one call."""
     folder = tmp_path_factory.mktemp("books")
     runs, written = {}, {}
-    for name in NAMES:
+    for name in NAMES[:-1]:
         path = repository / "scenarios" / f"{'eight-a100-7b' if name == 'yuan' else name}.yaml"
         sets = ("currency=CNY",) if name == "yuan" else ()
         runs[name] = evaluate(read_scenario(path, catalog, sets=sets), catalog)
         written[name] = folder / f"{name}.xlsx"
         workbook.write(runs[name], written[name])
+    proposal = runs["capacity-proposal"]
+    chinese = proposal.scenario.model_copy(update={"languages": ("zh",)})
+    runs["chinese"], written["chinese"] = dataclasses.replace(proposal, scenario=chinese), folder / "chinese.xlsx"
+    workbook.write(runs["chinese"], written["chinese"])
     base = written["capacity-proposal"]
     for name, label, value, _ in EDITS:
         written[name] = replace_value(base, folder / f"{name}.xlsx", "Inputs", input_cell(base, label), value)
@@ -152,9 +159,10 @@ def test_a_planted_value_is_found(books: Books) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_error_cells_and_all_checks_hold(books: Books, name: str) -> None:
     shown = values(books.recalculated[name])
+    _ = translator(books.runs[name].scenario.languages[0])
     assert not [place for place, value in shown.items() if isinstance(value, str) and value.startswith("#")]
-    assert not [place for place, value in shown.items() if value == "FAILS"]
-    assert [value for (sheet, _), value in shown.items() if sheet == "Checks" and value == "holds"]
+    assert not [place for place, value in shown.items() if value == _("FAILS")]
+    assert [value for (sheet, _cell), value in shown.items() if sheet == _("Checks") and value == _("holds")]
 
 
 def test_an_input_that_needs_a_new_run_turns_its_check_red(books: Books) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from zipfile import ZipFile
 from openpyxl.utils import range_boundaries
 
 from reports import constants
+from reports.render.i18n import LANGUAGES, translator
 
 MOST_SHEET_NAME = 31
 MOST_VALIDATION_TEXT = 255
@@ -76,6 +78,8 @@ def _problems(package: ZipFile) -> Iterator[str]:
             place = area.split("!")[-1]
             if not re.fullmatch(r"(\$[A-Z]+(\$\d+)?|\$\d+)(:(\$[A-Z]+(\$\d+)?|\$\d+))?", place):
                 yield f"defined name {name} is relative or broken: {target}"
+            if not name.startswith("_xlnm") and area.rpartition("!")[0].strip("'") not in _input_sheets():
+                yield f"defined name {name} is not for an input: {target}"
     yield from _styles(package)
     tables: list[str] = []
     for sheet in sheets:
@@ -92,6 +96,12 @@ def _problems(package: ZipFile) -> Iterator[str]:
             yield f"table name {name} is not allowed"
         if taken[name.lower()] > 1:
             yield f"table name {name} is used twice"
+
+
+@cache
+def _input_sheets() -> frozenset[str]:
+    """The tab of the inputs in every language: only what stands there may have a name of its own."""
+    return frozenset(translator(language)("Inputs") for language in LANGUAGES)
 
 
 def _relations(package: ZipFile, part: str) -> dict[str, str]:
