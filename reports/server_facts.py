@@ -61,11 +61,30 @@ def complete(
                 _put(by_gpu, rows, {**share, **scaled, "basis": "derived", "note": note}, index)
         for name, stand_in in PROCESSOR.items():
             host = catalog.hosts.get(card.host)
-            if host is None or name not in host.facts or stand_in in scenario.assumptions:
+            stated = _processor(name, card.host, scenario, catalog)
+            if stated and stand_in not in scenario.assumptions:
+                replaced = ("host", card.host, name)
+                rows[:] = [old for old in rows if (old["scope"], old["key"], old["column"]) != replaced]
+                _put(by_gpu, rows, stated, index)
+            elif host is None or name not in host.facts or stand_in in scenario.assumptions:
                 row = _assumed("host", card.host, name, stand_in, scenario, catalog)
                 replaced = ("host", card.host, name)
                 rows[:] = [old for old in rows if (old["scope"], old["key"], old["column"]) != replaced]
                 _put(by_gpu, rows, row, index)
+
+
+def _processor(name: str, host: str, scenario: Scenario, catalog: Catalog) -> Row | None:
+    """A fact of the processor that the scenario names: cores of all of them, or the clock with all cores busy."""
+    four = scenario.four_bottleneck
+    if four.processor is None:
+        return None
+    found = catalog.processors.set_index("processor").loc[four.processor]
+    value = {"cpu_cores": float(found["cores"]) * four.processors, "cpu_clock_ghz": float(found["clock_ghz"])}[name]
+    return {
+        "scope": "host", "key": host, "column": name, "value": value, "unit": LEAF[name].unit, "low": np.nan,
+        "high": np.nan, "basis": found["basis"], "source": found["source"], "as_of": found["as_of"],
+        "confirmed": bool(found["confirmed"]), "note": f"{four.processors} x {found['name']}", "live": LEAF[name].live,
+    }  # fmt: skip
 
 
 def _put(by_gpu: dict[str, Values], rows: list[Row], row: Row, index: int) -> None:

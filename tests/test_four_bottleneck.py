@@ -339,3 +339,18 @@ def test_nothing_is_simulated(catalog: Catalog, repository: Path) -> None:
         shortlist = (1,)
 
     assert not simulates(Stub())  # type: ignore[arg-type]
+
+
+def test_a_named_processor_gives_cores_and_clock(answer: Answer) -> None:
+    """Two EPYC 7742: 128 cores of 2.25 GHz. Twice the cores at the same clock are twice the limit."""
+    one, two = (answer("four_bottleneck.processor=epyc-7742", f"four_bottleneck.processors={n}") for n in (1, 2))
+    assert (two["cpu_cores"], two["cpu_clock_ghz"]) == (128, 2.25)
+    assert two["cpu_concurrency"] == pytest.approx(2 * one["cpu_concurrency"])
+    stated = answer("four_bottleneck.processor=epyc-7742", "assumptions.four_cpu_cores=10")
+    assert stated["cpu_cores"] == 10
+
+
+def test_an_unknown_processor_is_named(catalog: Catalog, repository: Path) -> None:
+    path = repository / "scenarios" / "qwen2-72b-pcie.yaml"
+    with pytest.raises(InputError, match=r'processor: is not in the catalog; read "epyc-7724".*epyc-7742'):
+        read_scenario(path, catalog, sets=("four_bottleneck.processor=epyc-7724",))

@@ -28,7 +28,7 @@ KINDS: dict[str, str] = {
     "gpu": "gpus", "model": "models", "quantization": "quantizations", "engine": "engines", "host": "hosts",
     "link": "links", "profile": "profiles", "lengths": "lengths",
     "assumption": "assumptions", "source": "sources", "rental": "rental", "purchase": "purchase",
-    "api": "api", "exchange": "exchange", "restriction": "restrictions",
+    "api": "api", "exchange": "exchange", "restriction": "restrictions", "processor": "processors",
 }  # fmt: skip
 """Word on the command line -> attribute of the Catalog."""
 

@@ -22,8 +22,8 @@ from reports.strict_yaml import did_you_mean
 from reports.yaml_problems import KeyPath
 
 PRICES = ("prices/rental.csv", "prices/purchase.csv", "prices/api.csv", "prices/exchange.csv")
-RESTRICTIONS = "restrictions.csv"
-DATED = (*PRICES, RESTRICTIONS)
+RESTRICTIONS, PROCESSORS = "restrictions.csv", "processors.csv"
+DATED = (*PRICES, RESTRICTIONS, PROCESSORS)
 
 INTERPOLATED = {"residual_share"}
 """Assumptions that are not rows: made from rows at two horizons."""
@@ -97,6 +97,7 @@ def read_catalog(overlays: Iterable[str | Path] = (), *, folder: str | Path | No
         api=frames["prices/api.csv"],
         exchange=frames["prices/exchange.csv"],
         restrictions=frames[RESTRICTIONS],
+        processors=frames[PROCESSORS],
         files=tuple(reading.files),
         overlays=tuple(str(place) for place, _ in places[1:]),
     )

@@ -241,6 +241,8 @@ class Catalog:
     exchange: pd.DataFrame
     restrictions: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=["gpu", "region"]))
     """Cards that may not be brought into a region without a licence."""
+    processors: pd.DataFrame = field(default_factory=partial(pd.DataFrame, columns=["processor", "cores"]))
+    """Common processors of servers: cores, clock with all cores busy, boost of one."""
     calibrated: Mapping[tuple[str, str, str], Assumption] = field(default_factory=dict)
     """(coefficient, engine, card) -> the value that an overlay measured for this pair."""
     profiles: Mapping[str, LoadProfile] = field(default_factory=dict)

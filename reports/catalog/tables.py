@@ -95,6 +95,10 @@ TABLES: dict[str, dict[str, Cell]] = {
         "gpu": Cell("gpu"), "region": Cell("choice", choices=REGIONS), "rule": _TEXT, "basis": _BASIS,
         "source": _SOURCE, "as_of": _DATE, "confirmed": _YES, "note": _NOTE,
     },
+    "processors.csv": {
+        "processor": _TEXT, "name": _TEXT, "cores": _CARDS, "clock_ghz": _PRICE, "boost_ghz": _PRICE, "basis": _BASIS,
+        "source": _SOURCE, "as_of": _DATE, "confirmed": _YES, "note": _NOTE,
+    },
     "prices/exchange.csv": {
         "base": _CURRENCY, "quote": _CURRENCY, "rate": _PRICE, "source": _SOURCE, "as_of": _DATE,
     },
@@ -108,6 +112,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "prices/purchase.csv": ("purchase_id",),
     "prices/exchange.csv": ("base", "quote", "as_of"),
     "restrictions.csv": ("gpu", "region"),
+    "processors.csv": ("processor",),
 }
 """Columns that together may not repeat."""
 

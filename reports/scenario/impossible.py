@@ -9,6 +9,7 @@ from reports.catalog.records import Catalog
 from reports.catalog.select import assumption
 from reports.scenario.schema import ScenarioFile
 from reports.scenario.targets import NO_TARGET_MS
+from reports.strict_yaml import did_you_mean
 from reports.yaml_problems import KeyPath
 
 METHOD = "four-bottleneck"
@@ -33,6 +34,7 @@ def impossible(file: ScenarioFile, catalog: Catalog) -> Iterator[Impossible]:
     yield from _activations(file, catalog)
     yield from _instructions(file, catalog)
     yield from _lanes(file)
+    yield from _processor(file, catalog)
     yield from _promises(file)
 
 
@@ -94,6 +96,13 @@ def _instructions(file: ScenarioFile, catalog: Catalog) -> Iterator[Impossible]:
             hint += f", not {counted / stated:.3g}e9"
         bounds = f"above 0, at most {most:g}"
         yield Impossible(_path(name), "cannot be", f"{stated:g} instructions a cycle", bounds, hint)
+
+
+def _processor(file: ScenarioFile, catalog: Catalog) -> Iterator[Impossible]:
+    name, known = file.four_bottleneck.processor, list(catalog.processors["processor"])
+    if name is not None and name not in known:
+        yield Impossible(("four_bottleneck", "processor"), "is not in the catalog", f'"{name}"',
+                         "an id that gpubook catalog list processors shows", did_you_mean(name, known))  # fmt: skip
 
 
 def _lanes(file: ScenarioFile) -> Iterator[Impossible]:

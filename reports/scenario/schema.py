@@ -84,6 +84,10 @@ class FourBottleneck(Strict):
     """PCIe switches of the server, each with a link of its own to the host."""
     lanes: tuple[Annotated[int, Field(ge=1, le=16)], ...] = ()
     """PCIe lanes of each card; for custom-lanes."""
+    processor: str | None = None
+    """The server's processor, an id of catalogs/processors.csv; none: what a probe found, or the assumptions."""
+    processors: Annotated[int, Field(ge=1, le=16)] = 2
+    """How many of them the server has."""
     torch_compile: bool = False
     offload_embeddings: bool = False
     """Whether the input embedding lies in host memory."""
