@@ -30,7 +30,7 @@ from reports.render.excel_writer import (
     plain,
     save,
 )
-from reports.render.formats import AMOUNT, COUNT, FLAG, PERCENT, PRICE, QUANTITY, excel_code, kind_of, shown
+from reports.render.formats import AMOUNT, COUNT, FLAG, LIMIT, PERCENT, PRICE, QUANTITY, excel_code, kind_of, shown
 from reports.render.i18n import catalogue, translator
 from reports.render.lint import formula_problems, problems
 from reports.render.sheets import matrix
@@ -110,12 +110,19 @@ def test_huge_integers_are_text_and_time_zones_are_refused() -> None:
         ("currency", "capex_amount", AMOUNT),
         ("currency/card-h", "rent_price_per_card_hour", PRICE),
         ("ms", "tpot_ms@limit", QUANTITY),
+        ("ms", "answer_target_ms", LIMIT),
         ("flag", "rocm", FLAG),
     ],
 )
 def test_kind_follows_the_unit(unit: str, column: str, kind: Any) -> None:
     assert kind_of(unit, column) is kind
     assert excel_code(unit, column) == kind.excel
+
+
+def test_a_limit_that_is_none_fits_its_column() -> None:
+    """1e12 ms as a number with thousands takes 20 characters, in columns of 16."""
+    assert shown(1e12, LIMIT) == "1.0E+12"
+    assert shown(45_000, LIMIT) == "45,000.00"
 
 
 def test_shown_text_rounds_like_a_spreadsheet() -> None:

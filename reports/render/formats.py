@@ -28,6 +28,10 @@ GENERAL = NumberKind("general", "General")
 COUNT = NumberKind("count", "#,##0")
 QUANTITY = NumberKind("quantity", "[=0]0;[>=1]#,##0.00;0.0000")
 """Measured or computed: more digits below 1, where two would hide the figure."""
+LIMIT = NumberKind("limit", "[>=1000000000]0.0E+00;#,##0.00")
+"""A limit that may be so far away that it is none: ten digits and more would not fit its column."""
+FARTHEST = 1e9
+"""From here on a limit is shown as a power of ten, as the code of its kind says."""
 FACTOR = NumberKind("factor", "0.00##")
 DISCOUNT = NumberKind("discount", "0.0000")
 PERCENT = NumberKind("percent", "0.0%")
@@ -39,7 +43,9 @@ SERIAL = NumberKind("serial", "0")
 DATE = NumberKind("date", "yyyy-mm-dd")
 TEXT = NumberKind("text", "@")
 
-KINDS = (GENERAL, COUNT, QUANTITY, FACTOR, DISCOUNT, PERCENT, SMALL_PERCENT, FLAG, PRICE, AMOUNT, SERIAL, DATE, TEXT)
+KINDS = (
+    GENERAL, COUNT, QUANTITY, LIMIT, FACTOR, DISCOUNT, PERCENT, SMALL_PERCENT, FLAG, PRICE, AMOUNT, SERIAL, DATE, TEXT,
+)  # fmt: skip
 
 _KIND_OF_UNIT: dict[str, NumberKind] = {
     **dict.fromkeys(
@@ -67,6 +73,7 @@ _PERCENT_ENDINGS = (
 )  # fmt: skip
 _FINE_SHARES = ("availability_share", "availability_target_share", "server_loss_share")
 """Shares whose third digit after the point decides."""
+_LIMITS = ("answer_target_ms", "run_limit_s")
 _FRACTIONAL_COUNTS = ("stage_requests", "group_requests", "experts_touched", "crowd_experts", "demand_concurrency",
                       "month_demand_concurrency", "prefill_concurrency", "decode_concurrency")  # fmt: skip
 
@@ -80,6 +87,8 @@ def kind_of(unit: str, column: str = "") -> NumberKind:
         return PERCENT
     if plain == "discount_factor":
         return DISCOUNT
+    if plain in _LIMITS:
+        return LIMIT
     if plain in _FRACTIONAL_COUNTS:
         return QUANTITY
     if unit in _KIND_OF_UNIT:
@@ -126,6 +135,8 @@ def shown(value: object, kind: NumberKind) -> str:
         return "yes" if value else "no"
     if kind in (PERCENT, SMALL_PERCENT):
         return _rounded(value * 100, 1 if kind is PERCENT else 3) + "%"
+    if kind is LIMIT:
+        return f"{value:.1E}" if value >= FARTHEST else _rounded(value, 2)
     if kind is QUANTITY:
         return _rounded(value, 0 if value == 0 else 2 if value >= 1 else 4)
     if kind in (COUNT, AMOUNT, SERIAL, PRICE):

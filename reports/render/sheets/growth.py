@@ -73,7 +73,7 @@ def declare(book: Book) -> Sheet:
     return Sheet(
         name=NAME,
         blocks=blocks,
-        widths={LABEL: (36, 56), UNIT: (8, 18), **dict.fromkeys(range(FIRST, columns + 1), 11.0)},
+        widths={LABEL: (36, 56), UNIT: (8, 18), **dict.fromkeys(range(FIRST, columns + 1), (11.0, 18.0))},
         colour=BLUE,
         large_paper=True,
         freeze=(TOP_ROWS, 2),
