@@ -24,7 +24,7 @@ from reports.scenario.schema import Scenario
 pytestmark = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice recalculates the workbook")
 
 NAMES = (
-    "capacity-proposal", "monthly-procurement", "service-fleet", "eight-a100-7b", "qwen2-72b-pcie", "yuan", "chinese",
+    "capacity-proposal", "monthly-procurement", "eight-a100-7b", "qwen2-72b-pcie", "yuan", "chinese",
 )  # fmt: skip
 """The scenarios of these names, the published example in another currency than its prices, the proposal in Chinese."""
 

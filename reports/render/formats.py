@@ -73,7 +73,7 @@ _PERCENT_ENDINGS = (
 )  # fmt: skip
 _FINE_SHARES = ("availability_share", "availability_target_share", "server_loss_share")
 """Shares whose third digit after the point decides."""
-_LIMITS = ("answer_target_ms", "run_limit_s")
+_LIMITS = ("answer_target_ms", "run_limit_s", "demand_run_hours")
 _FRACTIONAL_COUNTS = ("stage_requests", "group_requests", "experts_touched", "crowd_experts", "demand_concurrency",
                       "month_demand_concurrency", "prefill_concurrency", "decode_concurrency")  # fmt: skip
 
