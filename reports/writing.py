@@ -26,12 +26,18 @@ def replace_folder(folder: Path) -> Iterator[Path]:
     Until then, and after any error or interruption, what stood in ``folder`` stays as it was. Draft and old folder are
     hidden siblings, so that each rename stays inside one file system. A draft is locked as long as its process lives;
     what a killed process left is cleared by the next run, which also puts back a report that was killed in mid-swap.
+    While another process lives that writes the same folder, a run is refused.
     """
     folder = Path(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _refuse_file(folder)
-        _clear_remains(folder)
+        busy = _clear_remains(folder)
+        if busy:
+            raise InputError(
+                Problem(str(folder), "is being written by another run", expected="one run at a time into a folder",
+                        hint="wait for it to end, or choose another with --out")
+            )
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{DRAFT}.", dir=folder.parent))
     except OSError as error:
         raise InputError(
@@ -70,19 +76,23 @@ def _lock(folder: Path) -> int | None:
     return handle
 
 
-def _clear_remains(folder: Path) -> None:
-    """Remove drafts and old reports of processes that no longer live; put back a report if none stands."""
+def _clear_remains(folder: Path) -> bool:
+    """Remove drafts and old reports of processes that no longer live; put back a report if none stands. Whether another
+    process is at work on the folder."""
+    busy = False
     for kind in (OLD, DRAFT):
         for left in sorted(folder.parent.iterdir()):
             if not left.name.startswith(f".{folder.name}.{kind}.") or not left.is_dir():
                 continue
             lock = _lock(left)
             if lock is None:
+                busy = busy or (fcntl is not None and left.is_dir())
                 continue
             if kind == OLD and (left / folder.name).is_dir() and not folder.exists():
                 (left / folder.name).rename(folder)
             shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
+    return busy
 
 
 def _swap(draft: Path, folder: Path) -> None:

@@ -78,3 +78,17 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "二"
     assert hashlib.sha256(path.read_bytes()).hexdigest() == hashlib.sha256("二".encode()).hexdigest()
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    with replace_folder(folder) as draft:
+        (draft / "a").write_text("first")
+        with pytest.raises(InputError, match="is being written by another run"), replace_folder(folder):
+            pass
+        with replace_folder(tmp_path / "other"):  # another folder is free
+            pass
+    assert (folder / "a").read_text() == "first"
+    with replace_folder(folder) as draft:  # and so is this one, once the first run has ended
+        (draft / "a").write_text("second")
+    assert (folder / "a").read_text() == "second"
