@@ -140,8 +140,8 @@ def test_what_a_killed_run_left_is_cleared(tmp_path: Path) -> None:
 
 def test_a_draft_in_use_is_left_alone(tmp_path: Path) -> None:
     with replace_folder(tmp_path / "s") as first:
-        with replace_folder(tmp_path / "s") as second:
-            (second / "a").write_text("second", encoding="utf-8")
+        with pytest.raises(InputError, match="is being written by another run"), replace_folder(tmp_path / "s"):
+            pytest.fail("two runs write one folder")
         assert first.is_dir()
         (first / "a").write_text("first", encoding="utf-8")
     assert (tmp_path / "s" / "a").read_text(encoding="utf-8") == "first"
