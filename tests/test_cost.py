@@ -401,10 +401,25 @@ def test_lines_sum_to_the_timeline(case: dict[str, float]) -> None:
 @settings(max_examples=40, deadline=None)
 @given(CASES)
 def test_break_even_agrees_with_the_sign_of_the_saving(case: dict[str, float]) -> None:
+    """Owning that ends cheaper has broken even. The other way round holds without renewals alone: new servers after the
+    break-even may make owning dearer again."""
     row = priced(case).iloc[0]
     if abs(row["saving_amount"]) > 1e-6 * row["capex_amount"]:
         reached = evaluate(priced(case))[1]["break_even_code"].item() == REACHED
-        assert reached == (row["saving_amount"] > 0)
+        renewed = row["service_life_months"] < row["horizon_months"]
+        assert reached == (row["saving_amount"] > 0) or (reached and renewed)
+
+
+def test_new_servers_after_the_break_even_may_cost_the_advantage() -> None:
+    """Rents of 8 x 0.5 x 730 = 2,920 a month pass 10,000 and the running cost early; month 8 of 9 buys again."""
+    short = {"annual_discount_rate": 0.0, "residual_share": 0.0, "horizon_months": 9.0, "service_life_months": 8.0,
+             "rent_offer_price_per_card_hour": 0.5, "server_price": 10_000.0, "sized_cards": 1.0,
+             "electricity_price_per_kwh": 0.5}  # fmt: skip
+    row = priced(short).iloc[0]
+    assert row["saving_amount"] < 0
+    assert evaluate(priced(short))[1]["break_even_code"].item() == REACHED
+    kept = priced({**short, "service_life_months": 60.0})
+    assert (kept.iloc[0]["saving_amount"] > 0) == (evaluate(kept)[1]["break_even_code"].item() == REACHED)
 
 
 # ---- conventions ----
